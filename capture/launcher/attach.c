@@ -29,6 +29,7 @@ enum {
   NOTE_MS = 5000,     /* without a step: it is said that one is waited for */
   END_MS = 10000,     /* that a target may take to close its file */
   LOOK_MS = 500,
+  MOST_MESSAGES = 16, /* of a target: it sends three */
   USUAL_STEPS = 5,
   STATUS_SOME = 1,
 };
@@ -40,6 +41,7 @@ struct target {
   uint64_t begin_ns, end_ns, steps; /* of CLOCK_MONOTONIC; 0: not yet */
   bool is_written, is_over, is_noted;
   bool has_enough; /* steps, of those that all are asked for */
+  unsigned messages;
 };
 
 static bool is_write; /* what is kept is asked for (--write) */
@@ -121,6 +123,10 @@ static void look_at_target(struct target *target, bool is_ending) {
   struct control_message message;
   enum asked_news news;
   while (!target->is_over && (news = asked_receive(target->asked, &message)) != ASKED_NOTHING) {
+    if (news == ASKED_MESSAGE && ++target->messages > MOST_MESSAGES) {
+      fail(target, "what it answers is not understood: there is no end of it");
+      return;
+    }
     if (news == ASKED_MESSAGE) {
       take(target, &message);
       continue;
@@ -246,14 +252,16 @@ static void say_overlap(const struct target *targets, size_t count) {
 /* Where it was more than was asked for. */
 static void say_more_steps(const struct target *targets, size_t count) {
   uint64_t least = UINT64_MAX, most = 0;
+  bool had_all = true;
   for (size_t i = 0; i < count; i++) {
+    had_all &= targets[i].has_enough;
     if (!targets[i].has_enough || targets[i].steps < steps_of_all) continue;
     if (targets[i].steps < least) least = targets[i].steps;
     if (targets[i].steps > most) most = targets[i].steps;
   }
   if (!steps_of_all || most <= steps_of_all) return;
-  fprintf(stderr, "tfprof: %llu step%s asked for; until all had theirs ", (unsigned long long)steps_of_all,
-          steps_of_all == 1 ? " was" : "s were");
+  fprintf(stderr, "tfprof: %llu step%s asked for; %s ", (unsigned long long)steps_of_all,
+          steps_of_all == 1 ? " was" : "s were", had_all ? "until all had theirs" : "not all had theirs in time, and");
   if (least < most) fprintf(stderr, "%llu to ", (unsigned long long)least);
   fprintf(stderr, "%llu were recorded of each\n", (unsigned long long)most);
 }

@@ -156,7 +156,7 @@ static void find_processes(const char *word, struct attach_wanted *wanted) {
   char *end;
   bool is_rank = !strncmp(word, "rank:", 5);
   long number = strtol(is_rank ? word + 5 : word, &end, 10);
-  bool is_number = !*end && number >= 0 && number <= INT_MAX && end != word + (is_rank ? 5 : 0);
+  bool is_number = !*end && number >= !is_rank && number <= INT_MAX && end != word + (is_rank ? 5 : 0);
   if (!is_number && (!is_rank || strcmp(word + 5, "*") != 0)) {
     fprintf(stderr,
             "tfprof-capture: '%s' is neither the number of a process nor rank:N nor 'rank:*' nor HOST:PORT (run:DIR "
@@ -210,6 +210,11 @@ void attach_targets_find(const char *words, struct attach_wanted *wanted) {
     return;
   }
   char *text = strdup(words), *rest;
+  if (!words[strspn(words, ",")]) {
+    fputs("tfprof-capture: --attach names nobody: a process, rank:N, run:DIR, HOST:PORT; --list shows what there is\n",
+          stderr);
+    wanted->failed++;
+  }
   for (char *word = text ? strtok_r(text, ",", &rest) : NULL; word; word = strtok_r(NULL, ",", &rest)) {
     if (profiler_address_is_meant(word)) find_server(word, wanted);
     else find_processes(word, wanted);

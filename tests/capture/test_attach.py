@@ -10,6 +10,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import capturing
@@ -296,6 +297,34 @@ def check_whole_steps(path, least):
     return len(steps), len(cut)
 
 
+@contextlib.contextmanager
+def hostile():
+    """This process as one that can be asked, and does not stop answering."""
+    with open("/proc/self/stat") as file:
+        start = file.read().rsplit(")", 1)[1].split()[19]
+    path = os.path.join(place(), "%d-%s" % (os.getpid(), start))
+
+    def answer():
+        with contextlib.suppress(OSError):
+            while True:
+                one = listener.accept()[0]
+                with one, contextlib.suppress(OSError):
+                    is_question = one.recv(4096)[5] == ASK
+                    one.sendall(message(FACTS, {1: os.getpid(), STEPS: 10}))
+                    while not is_question:
+                        one.sendall(message(ENOUGH) * 100)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        threading.Thread(target=answer, daemon=True).start()
+        try:
+            yield os.getpid()
+        finally:
+            os.unlink(path)
+            listener.shutdown(socket.SHUT_RDWR)
+
+
 def test_together(folder):
     """Several begin and end at one moment each, with at least the asked steps; none holds the others."""
     with dormant(folder, "3", count=3) as (processes, run, program):
@@ -308,6 +337,10 @@ def test_together(folder):
             said = re.search(r"5 steps were asked for; until all had theirs (?:\d+ to )?(\d+) were", error)
             assert (most > 5) == bool(said) and (not said or int(said.group(1)) == most), (counts, error)
         print("three processes, asked for 5 steps:", counts, *re.findall(r"\d+ % of the longest", error))
+        with hostile() as other:
+            error = ask("--attach", "%d,%d" % (processes[0], other), "--steps", "3", status=1)[1]
+            assert "process %d: what it answers is not understood: there is no end of it" % other in error, error
+            assert re.search(r"recorded [0-9,]+ ops in \d+ optimizer steps into", error), error
         with connect(processes[0]) as one:  # who never says that all have theirs does not hold it
             one.sendall(message(RECORD, {STEPS: 5, TOGETHER: 1}))
             assert [receive(one)[0] for _ in range(2)] == [BEGUN, ENOUGH]
@@ -323,8 +356,9 @@ def test_others(folder):
     assert "there is no such process" in ask("--attach", "4194303", status=125)[1]
     error = ask("--attach", str(os.getpid()), status=125)[1]
     assert "it was not started to be asked" in error and "--dormant -o run -- " in error, error
-    for options in (["--attach", "x"], ["--attach", "rank:y"], ["--attach", "rank:*"]):
-        ask(*options, status=125)
+    for whom in ("x", "rank:y", "rank:*", "0", "-1", ",", ",,"):  # of 0 none is meant, and not all
+        error = ask("--attach", whom, status=125)[1]
+        assert error.startswith("tfprof-capture: ") and "recorded" not in error, error
     for options in (
         ["--attach", "1", "--steps", "1-2"],
         ["--attach", "1", "--for", "2 s"],
