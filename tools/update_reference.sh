@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # update_reference.sh: brings up to date what documents take from the programs: the table reference of sql/TABLES.md
-# (proto/schema/tables.def), the options of tfprof-capture in capture/README.md (its --help), and the figures of
+# (proto/schema/tables.def), the options of tfprof-capture in docs/options.md (its --help), and the figures of
 # tests/bench/README.md and README.md (tests/bench/results).
 #
 #   tools/update_reference.sh [BUILD]           rewrites what stands between the markers of each
@@ -52,7 +52,7 @@ replace sql/TABLES.md 'table reference'
   env -i PATH="$PATH" "$build/tfprof-capture" --help
   echo '```'
 } >"$part"
-replace capture/README.md 'options of tfprof-capture'
+replace docs/options.md 'options of tfprof-capture'
 python=${TFPROF_PYTHON:-python3}
 "$python" -B tests/bench/figures_page.py page >"$part"
 replace tests/bench/README.md figures

@@ -3,7 +3,7 @@ and comes back when none does any more.
 
 Each is known by the functions that begin and end it, which are there once its module has been imported, whenever that
 is.  What begins without one of them (a profile that is asked for over the network: jax.profiler.start_server, dynolog)
-is not seen; see capture/README.md, "Limits of recording".
+is not seen; see docs/limits.md, "PyTorch".
 """
 
 import sys

@@ -47,7 +47,7 @@ def missing_of(path):
             yield f"links {target}, which does not exist"
         elif anchor and anchor not in anchors(where):
             yield f"links {target}, but there is no such heading"
-    for name in re.findall(r"`((?:ext|proto|capture|sql|tests|examples|tools)/[A-Za-z0-9_./-]*)`", text):
+    for name in re.findall(r"`((?:ext|proto|capture|sql|tests|examples|tools|docs|page|base)/[A-Za-z0-9_./-]*)`", text):
         if "NAME" not in name and not os.path.exists(os.path.join(ROOT, name)):
             yield f"names {name}, which does not exist"
 
