@@ -93,6 +93,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_last_steps,
     &derive_queue_events,
     &derive_idle_reasons,
+    &derive_known_gaps,
     &derive_weights_of_kernels,
     &derive_weights_of_transfers,
     &derive_weights_of_api_calls,

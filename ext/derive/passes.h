@@ -58,6 +58,7 @@ extern const struct derive_pass derive_kernel_names;
 extern const struct derive_pass derive_kernel_self_time;
 extern const struct derive_pass derive_kernel_totals;
 extern const struct derive_pass derive_kernels_of_ops;
+extern const struct derive_pass derive_known_gaps;
 extern const struct derive_pass derive_known_of_totals;
 extern const struct derive_pass derive_lane_names;
 extern const struct derive_pass derive_lost_kernels;

@@ -16,14 +16,11 @@ WITH time AS MATERIALIZED (
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
   FROM temp.measured_steps GROUP BY 1
-), starts AS MATERIALIZED (
-  SELECT device_id, step_id, start_ns FROM temp.thinned_starts
 ), in_step AS MATERIALIZED ( -- as in gap_causes, but before weights are looked up: steps are few
   SELECT profile_id, device_id, step_id, count(*) AS count, sum(1.0 * device_idle_ns) AS gap_ns
   FROM temp.device_activities AS gaps -- with +, so that all are passed over, in the order in which they are grouped
   WHERE +idle_reason = 'host' AND +device_idle_ns > 0 AND +device_idle_ns < 100000
-    AND NOT EXISTS (SELECT 1 FROM starts
-      WHERE starts.step_id = gaps.step_id AND starts.device_id IS gaps.device_id AND starts.start_ns >= gaps.start_ns)
+    AND +is_device_gap_known = 1
   GROUP BY profile_id, device_id, step_id
 ), weighed AS ( -- by a window, since a join would look through all steps for each
   SELECT profile_id, device_id, count, gap_ns, max(weight) OVER (PARTITION BY profile_id, step_id) AS weight

@@ -10,27 +10,11 @@
 --   device_id         INTEGER  -      The device, as in devices.
 --   device            TEXT     -      Name of the device.
 -- Cost: that of device_times.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
-WITH thinned AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), in_step AS (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.step_id AS step_id,
-    max(activities.sample_weight) AS weight, union_ns(activities.start_ns, activities.end_ns) AS both_ns,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication')
-      AS communication_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.kind IN ('compute', 'communication')
-    AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
-  GROUP BY activities.profile_id, activities.device_id, activities.step_id
-), covered AS (
-  SELECT profile_id, device_id, compute_communication_ns AS both_ns, compute_ns, communication_ns
-  FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
-  UNION ALL
-  SELECT profile_id, device_id, CAST(sum(both_ns * weight) AS INTEGER), CAST(total(compute_ns * weight) AS INTEGER),
-    CAST(total(communication_ns * weight) AS INTEGER)
-  FROM in_step GROUP BY profile_id, device_id
+WITH covered AS (
+  SELECT profile_id, device_id, CAST(sum(compute_communication_ns * sample_weight) AS INTEGER) AS both_ns,
+    CAST(sum(compute_ns * sample_weight) AS INTEGER) AS compute_ns,
+    CAST(sum(communication_ns * sample_weight) AS INTEGER) AS communication_ns
+  FROM temp.device_times GROUP BY profile_id, device_id
 )
 SELECT
   covered.profile_id AS profile_id,

@@ -22,11 +22,7 @@
 --                               of these, as a warm-up step.  1 in a profile without steps.
 -- Cost: one pass over device_activities.
 -- Example: SELECT reason, sum(gap_ns * weight) FROM gap_causes GROUP BY 1;
-WITH thinned AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.thinned_steps
-), starts AS MATERIALIZED (
-  SELECT device_id, step_id, start_ns FROM temp.thinned_starts
-), weights AS MATERIALIZED ( -- as in measured_steps
+WITH weights AS MATERIALIZED ( -- as in measured_steps
   SELECT id AS step_id, CASE WHEN is_warmup = 1 THEN NULL WHEN ops_recorded = 1 THEN sample_weight
     WHEN profile_id NOT IN (SELECT profile_id FROM temp.steps WHERE ops_recorded = 1) THEN 1.0 END AS weight
   FROM temp.steps
@@ -44,8 +40,5 @@ SELECT
     WHEN gaps.profile_id NOT IN (SELECT profile_id FROM temp.steps) THEN 1.0 END AS weight
 FROM temp.device_activities AS gaps
 LEFT JOIN weights ON weights.step_id = gaps.step_id
-WHERE gaps.device_idle_ns > 0
-  AND (gaps.step_id IS NOT NULL OR gaps.profile_id NOT IN (SELECT profile_id FROM thinned))
-  AND NOT EXISTS (SELECT 1 FROM starts
-    WHERE starts.step_id = gaps.step_id AND starts.device_id IS gaps.device_id AND starts.start_ns >= gaps.start_ns)
+WHERE gaps.device_idle_ns > 0 AND gaps.is_device_gap_known = 1
 ORDER BY activity_id

@@ -8,29 +8,11 @@
 --   sum_ns       INTEGER  ns     Time of the combination, added up over profiles and devices.
 --   sum_ratio    REAL     ratio  Share of sum_ns in that of all rows.
 -- Cost: that of device_times.  Example: SELECT * FROM kernel_type_breakdown;
-WITH thinned AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), covered_in_step AS (
-  SELECT max(sample_weight) AS weight,
-    union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS a,
-    union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS b,
-    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')) AS c,
-    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'communication')) AS ab,
-    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')) AS ac,
-    union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('communication', 'memcpy', 'memset')) AS bc,
-    union_ns(start_ns, end_ns) AS abc
-  FROM temp.device_activities AS activities
-  WHERE kind <> 'sync' AND activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
-  GROUP BY activities.profile_id, device_id, activities.step_id
-), covered AS (
-  SELECT 1.0 * compute_ns AS a, 1.0 * communication_ns AS b, 1.0 * copy_ns AS c, 1.0 * compute_communication_ns AS ab,
-    1.0 * compute_copy_ns AS ac, 1.0 * communication_copy_ns AS bc, 1.0 * work_ns AS abc
-  FROM temp.device_times WHERE profile_id IN (SELECT profile_id FROM whole)
-  UNION ALL
-  SELECT weight * a, weight * b, weight * c, weight * ab, weight * ac, weight * bc, weight * abc
-  FROM covered_in_step
+WITH covered AS (
+  SELECT compute_ns * sample_weight AS a, communication_ns * sample_weight AS b, copy_ns * sample_weight AS c,
+    compute_communication_ns * sample_weight AS ab, compute_copy_ns * sample_weight AS ac,
+    communication_copy_ns * sample_weight AS bc, work_ns * sample_weight AS abc
+  FROM temp.device_times
 ), sums AS ( -- parts of three sets from the sizes of their unions
   SELECT 1 AS mask, 'COMPUTATION' AS kernel_type, sum(abc - bc) AS sum_ns FROM covered
   UNION ALL SELECT 2, 'COMMUNICATION', sum(abc - ac) FROM covered

@@ -25,47 +25,32 @@
 -- Not weighed: idle_ns, kernel_ns.  They are of the time of all steps where work was recorded only in some, else from
 -- the first work to the last.
 -- Cost: that of device_times.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
-WITH thinned AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.thinned_steps
-), whole AS (
-  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM thinned)
-), in_step AS MATERIALIZED (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.step_id AS step_id,
-    max(activities.sample_weight) AS weight, union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns
-  FROM temp.device_activities AS activities
-  WHERE activities.profile_id IN (SELECT profile_id FROM thinned) AND activities.step_id IS NOT NULL
-  GROUP BY activities.profile_id, activities.device_id, activities.step_id
-), spans AS MATERIALIZED ( -- the time of all steps, of which those that were recorded tell
+WITH times AS MATERIALIZED (
+  SELECT profile_id, device_id, sum(busy_ns * sample_weight) AS busy_ns, sum(compute_ns * sample_weight) AS compute_ns,
+    max(last_end_ns) - min(first_start_ns) AS reach_ns, max(sampled_step_id) AS sampled_step_id
+  FROM temp.device_times GROUP BY profile_id, device_id
+), spans AS MATERIALIZED ( -- where some steps were recorded, the time of all of them, of which those tell
   SELECT profile_id, sum(coalesce(pace_ns, dur_ns) * coalesce(sample_weight, 1.0)) AS span_ns
   FROM temp.steps
-  WHERE profile_id IN (SELECT profile_id FROM thinned)
+  WHERE profile_id IN (SELECT profile_id FROM times WHERE sampled_step_id IS NOT NULL)
     AND (sample_weight IS NOT NULL OR id IN (SELECT step_id FROM temp.device_steps))
   GROUP BY profile_id
-), weighed AS MATERIALIZED (
-  SELECT in_step.profile_id AS profile_id, device_id, max(spans.span_ns) AS kernel_ns,
-    sum(busy_ns * weight) AS busy_ns, total(compute_ns * weight) AS compute_ns
-  FROM in_step JOIN spans ON spans.profile_id = in_step.profile_id
-  GROUP BY in_step.profile_id, device_id
 ), errors AS ( -- of a share of the time: how much steps differ from it
-  SELECT weighed.profile_id AS profile_id, weighed.device_id AS device_id,
-    sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.kernel_ns * coalesce(steps.pace_ns,
-          steps.dur_ns), drawn.step_id), 2)
-      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.kernel_ns AS idle
-  FROM weighed
-  JOIN temp.sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id
+  SELECT times.profile_id AS profile_id, times.device_id AS device_id, max(times.busy_ns) / max(spans.span_ns) AS share,
+    sample_error(coalesce(in_step.busy_ns, 0) - times.busy_ns / spans.span_ns * coalesce(steps.pace_ns, steps.dur_ns),
+      drawn.step_id) / max(spans.span_ns) AS spread, max(drawn.unseen_ratio) AS unseen_ratio
+  FROM spans JOIN times ON times.profile_id = spans.profile_id
+  JOIN temp.sampled_steps AS drawn ON drawn.profile_id = times.profile_id
   JOIN temp.steps AS steps ON steps.id = drawn.step_id
-  LEFT JOIN in_step ON in_step.step_id = drawn.step_id AND in_step.device_id IS weighed.device_id
-  GROUP BY weighed.profile_id, weighed.device_id
+  LEFT JOIN temp.device_times AS in_step ON in_step.sampled_step_id = drawn.step_id
+    AND in_step.device_id IS times.device_id
+  GROUP BY times.profile_id, times.device_id
 ), busy AS (
-  SELECT profile_id, device_id,
-    max(busy_ns, last_end_ns - first_start_ns - CAST((SELECT total(dur_ns) FROM temp.calibration_steps AS cut
-      WHERE cut.profile_id = times.profile_id) AS INTEGER)) AS kernel_ns, busy_ns, compute_ns
-  FROM temp.device_times AS times WHERE profile_id IN (SELECT profile_id FROM whole)
-  UNION ALL
-  SELECT profile_id, device_id, CAST(max(kernel_ns, busy_ns) AS INTEGER), CAST(busy_ns AS INTEGER),
-    CAST(compute_ns AS INTEGER)
-  FROM weighed
+  SELECT times.profile_id AS profile_id, times.device_id AS device_id, CAST(max(times.busy_ns, coalesce(spans.span_ns,
+      times.reach_ns - (SELECT total(dur_ns) FROM temp.calibration_steps AS cut
+        WHERE cut.profile_id = times.profile_id))) AS INTEGER) AS kernel_ns,
+    CAST(times.busy_ns AS INTEGER) AS busy_ns, CAST(times.compute_ns AS INTEGER) AS compute_ns
+  FROM times LEFT JOIN spans ON spans.profile_id = times.profile_id
 )
 SELECT
   busy.profile_id AS profile_id,
@@ -77,7 +62,8 @@ SELECT
   1.0 * (busy.kernel_ns - busy.busy_ns) / nullif(busy.kernel_ns, 0) AS idle_ratio,
   1.0 * busy.compute_ns / nullif(busy.kernel_ns, 0) AS compute_ratio,
   1.0 * (busy.busy_ns - busy.compute_ns) / nullif(busy.kernel_ns, 0) AS non_compute_ratio,
-  CASE WHEN errors.profile_id IS NOT NULL THEN errors.idle ELSE 0 END AS idle_error,
+  CASE WHEN errors.profile_id IS NOT NULL
+    THEN sqrt(pow(errors.spread, 2) + pow(errors.unseen_ratio * errors.share, 2)) ELSE 0 END AS idle_error,
   busy.device_id AS device_id,
   devices.name AS device
 FROM busy

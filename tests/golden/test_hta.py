@@ -106,8 +106,9 @@ def totals_of_activities():
     delay = "max(0, start_ns - launch_end_ns)"
     lanes = f"SELECT DISTINCT profile_id, device_id, thread_id {counted} AND kind <> 'sync' AND thread_id IS NOT NULL"
     return {
-        "device_times": f"""SELECT profile_id, device_id, min(start_ns) AS first_start_ns, max(end_ns) AS last_end_ns,
-            {", ".join(texts)} {counted} GROUP BY profile_id, device_id""",
+        "device_times": f"""SELECT profile_id, device_id, sample_weight, sampled_step_id,
+            min(start_ns) AS first_start_ns, max(end_ns) AS last_end_ns,
+            {", ".join(texts)} {counted} GROUP BY profile_id, device_id, sample_weight, sampled_step_id""",
         "launch_totals": f"""SELECT profile_id,
             api_call_id IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*') AS is_graph,
             sample_weight, count(*) AS count, sum(dur_ns < launch_end_ns - launch_ns) AS short_count,

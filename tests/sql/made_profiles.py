@@ -183,6 +183,7 @@ class Profile:
         for table in ("kernels", "transfers", "api_calls", "syncs", "device_activities", "collectives"):
             self.connection.execute(f"UPDATE temp.{table} SET sample_weight = 1.0, "
                                     f"is_measured = step_id IS NULL OR step_id NOT IN ({warmup})")
+        self.connection.execute("UPDATE temp.device_activities SET is_device_gap_known = 1, is_stream_gap_known = 1")
         self.connection.execute("DELETE FROM temp.host_steps")
         of_thread = "WHERE x.step_id = steps.id AND x.thread_id = steps.thread_id"
         calls = f"FROM temp.ops AS x {of_thread} AND category <> 'user' AND outermost_id = x.id"

@@ -219,13 +219,15 @@ PAIRS = {  # what is derived, and what SQL makes
         ORDER BY 1, 2, 3""",
     ),
     "times of devices": (
-        """SELECT device_id, busy_ns, work_ns, compute_ns, copy_ns, compute_copy_ns, last_end_ns - first_start_ns
-        FROM device_times ORDER BY 1""",
-        """SELECT device_id, union_ns(start_ns, end_ns), union_ns(start_ns, end_ns) FILTER (WHERE kind <> 'sync'),
+        """SELECT device_id, sampled_step_id, sample_weight, busy_ns, work_ns, compute_ns, copy_ns, compute_copy_ns,
+        last_end_ns - first_start_ns FROM device_times ORDER BY 1, 2""",
+        """SELECT device_id, sampled_step_id, sample_weight, union_ns(start_ns, end_ns),
+        union_ns(start_ns, end_ns) FILTER (WHERE kind <> 'sync'),
         union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute'),
         union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')),
         union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')),
-        max(end_ns) - min(start_ns) FROM device_activities WHERE is_before_last_step = 1 GROUP BY 1 ORDER BY 1""",
+        max(end_ns) - min(start_ns) FROM device_activities WHERE is_before_last_step = 1 GROUP BY 1, 2, 3
+        ORDER BY 1, 2""",
     ),
     "launches that repeat": (
         "SELECT device_id, launched_count, launched_ns, repeated_count FROM device_kernel_totals "
@@ -262,6 +264,14 @@ PAIRS = {  # what is derived, and what SQL makes
         GROUP BY 1 HAVING max(coalesce(reserved_bytes, in_use_bytes)) IS NOT NULL ORDER BY 1""",
     ),
 }
+PAIRS["known gaps"] = (
+    """SELECT id, is_device_gap_known, is_stream_gap_known FROM device_activities WHERE step_id IS NOT NULL
+    AND kind <> 'sync' ORDER BY 1""",
+    """SELECT work.id, NOT EXISTS (SELECT 1 FROM thinned_starts AS starts WHERE starts.step_id = work.step_id
+        AND starts.device_id IS work.device_id AND starts.start_ns >= work.start_ns),
+      NOT EXISTS (SELECT 1 FROM thinned_starts AS starts WHERE starts.step_id = work.step_id
+        AND starts.device_id IS work.device_id AND starts.start_ns > work.previous_end_ns)
+    FROM device_activities AS work WHERE step_id IS NOT NULL AND kind <> 'sync' ORDER BY 1""")
 # What stands for how many steps, in whichever table, follows from the view thinned_steps.
 THINNED = "SELECT profile_id FROM thinned_steps"
 for table in ("kernels", "transfers", "api_calls", "syncs", "device_activities", "collectives", "step_activity_totals"):

@@ -6,25 +6,13 @@
 ** that step, by which sample_error() tells how sure a sum is.  Elsewhere a row stands for itself.  Warm-up steps are
 ** no measured ones; what lies outside of all steps is measured.  Where all rows are alike the columns take no memory.
 */
+#include "derive/steps/work_weights.h"
+
 #include "derive/passes.h"
 #include "derive/rows.h"
 
 #include <math.h>
 #include <string.h>
-
-/* What the rows of each step are. */
-struct step_kind {
-  double weight;
-  bool is_warmup;
-};
-
-struct work_weights {
-  struct step_kind *steps;
-  uint32_t step_count;
-  bool is_thinned; /* a step stands for another number of steps than one */
-  bool has_warmup;
-  string_id kernel, copies; /* what carries collectives out that a device recorded */
-};
 
 /* Whether kernels were recorded only in some steps for what that takes. */
 static enum tfprof_status find_thinning(const struct profile *profile, bool *is_there, struct tfprof_error *error) {
@@ -40,8 +28,8 @@ static enum tfprof_status find_thinning(const struct profile *profile, bool *is_
   return status;
 }
 
-static enum tfprof_status load_step_kinds(const struct profile *profile, struct work_weights *work,
-                                          struct tfprof_error *error) {
+enum tfprof_status work_weights_load(const struct profile *profile, struct work_weights *work,
+                                     struct tfprof_error *error) {
   bool is_thinned;
   bool in_windows = strcmp(profile_origin(profile), "tfprof") == 0 && profile_has_xplane_kernels(profile);
   enum tfprof_status status = find_thinning(profile, &is_thinned, error);
@@ -62,8 +50,11 @@ static enum tfprof_status load_step_kinds(const struct profile *profile, struct 
                                 : (in_windows || is_thinned) && !isnan(weights[i]) && weights[i] != 1;
       double weight = !is_other ? 1 : is_warmup ? 0 : weights[i];
       work->is_thinned |= is_other;
+      /* Of some warm-up steps the work was left out to see what recording it takes: they have no weight. */
+      bool is_left_out = weight == 0 || (is_warmup && weights[i] == 0);
       work->has_warmup |= is_warmup;
-      work->steps[block.row + i] = (struct step_kind){weight, is_warmup};
+      work->has_left_out |= is_left_out;
+      work->steps[block.row + i] = (struct step_work){weight, is_warmup, is_left_out};
     }
   }
   return status;
@@ -88,34 +79,41 @@ struct work_values {
   uint32_t *steps;
 };
 
-static void weigh_block(const struct work_weights *work, const struct work_table *table, const struct segment *segment,
-                        uint32_t first, const struct work_values *values) {
+/* What carries collectives out that a device recorded. */
+struct device_carriers {
+  string_id kernel, copies;
+};
+
+static void weigh_block(const struct work_weights *work, const struct device_carriers *devices,
+                        const struct work_table *table, const struct segment *segment, uint32_t first,
+                        const struct work_values *values) {
   uint32_t count = derive_block_rows(segment, first), steps[ROWS_BLOCK];
   string_id carriers[ROWS_BLOCK];
   derive_references(segment->columns[table->step_id], first, count, work->step_count, steps);
   if (table->carried_by) derive_texts(segment->columns[table->carried_by], first, count, carriers);
   for (uint32_t i = 0; i < count; i++) {
-    struct step_kind kind = steps[i] == NO_ROW ? (struct step_kind){1, false} : work->steps[steps[i]];
+    struct step_work step = steps[i] == NO_ROW ? (struct step_work){1, false, false} : work->steps[steps[i]];
     /* The marks of hosts are there in every step. */
     bool is_of_host =
-        table->carried_by && (!carriers[i] || (carriers[i] != work->kernel && carriers[i] != work->copies));
-    double weight = is_of_host ? 1 : kind.weight;
-    values->is_measured[first + i] = !kind.is_warmup && weight != 0;
+        table->carried_by && (!carriers[i] || (carriers[i] != devices->kernel && carriers[i] != devices->copies));
+    double weight = is_of_host ? 1 : step.weight;
+    values->is_measured[first + i] = !step.is_warmup && weight != 0;
     values->weights[first + i] = weight;
     values->steps[first + i] = is_of_host ? NO_ROW : steps[i];
   }
 }
 
 /* Where no step stands for others the weights take no memory. */
-static enum tfprof_status set_segment(const struct work_weights *work, const struct work_table *table,
-                                      struct segment *segment, struct tfprof_error *error) {
+static enum tfprof_status set_segment(const struct work_weights *work, const struct device_carriers *devices,
+                                      const struct work_table *table, struct segment *segment,
+                                      struct tfprof_error *error) {
   size_t rows = (size_t)segment->rows + 1;
   struct work_values values = {scratch_allocate(rows * sizeof *values.is_measured),
                                scratch_allocate(rows * sizeof *values.weights),
                                scratch_allocate(rows * sizeof *values.steps)};
   enum tfprof_status status = values.is_measured && values.weights && values.steps ? TFPROF_OK : error_no_memory(error);
   for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK)
-    weigh_block(work, table, segment, first, &values);
+    weigh_block(work, devices, table, segment, first, &values);
   if (!status) status = derive_set_segment_integers(segment, table->is_measured, values.is_measured);
   if (!status && work->is_thinned) status = derive_set_segment_reals(segment, table->sample_weight, values.weights);
   if (!status && work->is_thinned) status = derive_set_segment(segment, table->sampled_step_id, values.steps);
@@ -130,14 +128,14 @@ static enum tfprof_status set_segment(const struct work_weights *work, const str
 static enum tfprof_status weigh_work(struct profile *profile, const struct work_table *table,
                                      const struct segment *only, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table->table];
-  struct work_weights work = {.kernel = derive_known_text(profile, "kernel"),
-                              .copies = derive_known_text(profile, "copies")};
-  enum tfprof_status status = load_step_kinds(profile, &work, error);
+  const struct device_carriers devices = {derive_known_text(profile, "kernel"), derive_known_text(profile, "copies")};
+  struct work_weights work = {.steps = NULL};
+  enum tfprof_status status = work_weights_load(profile, &work, error);
   for (size_t i = 0; i < content->segment_count && !status; i++) {
     struct segment *segment = content->segments[i];
     if (only && segment != only) continue;
     if (work.is_thinned || work.has_warmup) {
-      status = set_segment(&work, table, segment, error);
+      status = set_segment(&work, &devices, table, segment, error);
     } else if (segment_set_column(segment, table->is_measured, column_constant(segment->rows, 1)) ||
                set_whole(segment, table)) {
       status = error_no_memory(error);
@@ -168,12 +166,7 @@ static enum tfprof_status weigh_work(struct profile *profile, const struct work_
       .name = "weights of " #its_table, \
       .summary = "A row stands for as many steps as its step, where work of devices was recorded only in some.", \
       .makes_table = -1, \
-      .reads = {{TABLE_steps, COLUMN_steps_is_warmup}, \
-                {TABLE_steps, COLUMN_steps_ops_recorded}, \
-                {TABLE_steps, COLUMN_steps_sample_weight}, \
-                {TABLE_diagnostics, COLUMN_diagnostics_reason}, \
-                {TABLE_diagnostics, COLUMN_diagnostics_table_name}, \
-                {TABLE_kernels, COLUMN_kernels_profile_id}}, /* so that its segments are there */ \
+      .reads = {WORK_WEIGHTS_READ}, \
       .reads_here = {{TABLE_##its_table, COLUMN_##its_table##_step_id}, {TABLE_##its_table, carried}}, \
       .writes = {{TABLE_##its_table, COLUMN_##its_table##_is_measured}, \
                  {TABLE_##its_table, COLUMN_##its_table##_sample_weight}, \

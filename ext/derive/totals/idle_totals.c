@@ -1,7 +1,8 @@
 /* idle_totals.c: the table idle_totals: what streams waited for between one kernel and the next, and how long.
 **
 ** The gaps of all streams are collected in one pass over what they ran, and sorted once by stream, category and length,
-** from which follow the extremes and the percentiles.
+** from which follow the extremes and the percentiles.  Where work was recorded only in some steps only those count in
+** which nothing else can have run, and their number and sum are weighed.
 */
 #include "derive/groups.h"
 #include "derive/match.h"
@@ -14,7 +15,7 @@ static const char *const idle_names[] = {"host_wait", "kernel_wait", "other", NU
 /* The gaps of one stream and category. */
 struct idle_total {
   uint64_t count;
-  double sum;
+  double weight, sum; /* of the weights, and of gaps times them */
   /* Welford's running mean and sum of squared differences from it, of distances from the first gap. */
   int64_t first;
   double mean, squares;
@@ -31,13 +32,14 @@ struct idle_gaps {
 
 /* ---- gaps ---- */
 
-static void add_gap(struct idle_gaps *idle, uint32_t item, int64_t gap) {
+static void add_gap(struct idle_gaps *idle, uint32_t item, int64_t gap, double weight) {
   struct idle_total *total = &idle->items[item];
   if (!total->count++) total->first = gap;
   double distance = (double)derive_difference(gap, total->first), before = distance - total->mean;
   total->mean += before / (double)total->count;
   total->squares += before * (distance - total->mean);
-  total->sum += (double)gap;
+  total->weight += weight;
+  total->sum += (double)gap * weight;
   idle->gaps[idle->count] = (struct lane_span){gap, INT64_MAX, item, idle->count};
   idle->count++;
 }
@@ -55,18 +57,22 @@ static uint32_t number_stream(struct idle_gaps *idle, uint32_t device, uint32_t 
 }
 
 static bool add_block(struct idle_gaps *idle, const struct row_block *block, string_id sync) {
-  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], launches[ROWS_BLOCK], counts[ROWS_BLOCK];
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK], launches[ROWS_BLOCK], counts[ROWS_BLOCK], known[ROWS_BLOCK];
+  double weights[ROWS_BLOCK];
   uint32_t devices[ROWS_BLOCK], threads[ROWS_BLOCK];
   string_id kinds[ROWS_BLOCK];
   block_integers(block, COLUMN_device_activities_start_ns, starts);
   block_integers(block, COLUMN_device_activities_previous_end_ns, ends);
   block_integers(block, COLUMN_device_activities_launch_ns, launches);
   block_integers(block, COLUMN_device_activities_is_before_last_step, counts);
+  block_integers(block, COLUMN_device_activities_is_stream_gap_known, known);
+  block_reals(block, COLUMN_device_activities_sample_weight, weights);
   block_references(block, COLUMN_device_activities_device_id, idle->device_count, devices);
   block_references(block, COLUMN_device_activities_thread_id, idle->thread_count, threads);
   block_texts(block, COLUMN_device_activities_kind, kinds);
   for (uint32_t i = 0; i < block->count; i++) {
     if (!kinds[i] || kinds[i] == sync || threads[i] == NO_ROW || counts[i] != 1) continue;
+    if (known[i] != 1 || !(weights[i] > 0)) continue;
     uint32_t stream = number_stream(idle, devices[i], threads[i]);
     if (stream == NO_ROW) return false;
     if (ends[i] == NO_VALUE || starts[i] == NO_VALUE) continue;
@@ -74,7 +80,7 @@ static bool add_block(struct idle_gaps *idle, const struct row_block *block, str
     enum idle_category category = launches[i] != NO_VALUE && launches[i] > ends[i] ? IDLE_HOST
                                   : gap < LONGEST_KERNEL_WAIT                       ? IDLE_KERNEL
                                                                                     : IDLE_OTHER;
-    add_gap(idle, stream * IDLE_CATEGORIES + category, gap > 0 ? gap : 0);
+    add_gap(idle, stream * IDLE_CATEGORIES + category, gap > 0 ? gap : 0, weights[i]);
   }
   return true;
 }
@@ -121,9 +127,9 @@ static enum tfprof_status set_idle_columns(const struct idle_gaps *idle, const s
   SET(integers, device_id, keys[(size_t)(i / IDLE_CATEGORIES) * 2]);
   SET(integers, thread_id, keys[(size_t)(i / IDLE_CATEGORIES) * 2 + 1]);
   SET(integers, category, (int64_t)names[i % IDLE_CATEGORIES]);
-  SET(integers, count, (int64_t)of[i].count);
+  SET(reals, count, of[i].weight);
   SET(integers, sum_ns, whole_sum(of[i].sum));
-  SET(reals, mean_ns, of[i].sum / (double)of[i].count); /* NAN: NULL */
+  SET(reals, mean_ns, of[i].sum / of[i].weight); /* NAN: NULL */
   SET(reals, stddev_ns, of[i].count > 1 ? sqrt(of[i].squares / (double)(of[i].count - 1)) : (double)NAN);
   SET(integers, min_ns, of[i].count ? gaps[i]->start : NO_VALUE);
   SET(reals, p25_ns, percentile_of(gaps[i], of[i].count, 0.25));
@@ -164,6 +170,8 @@ const struct derive_pass derive_idle_totals = {
               {TABLE_device_activities, COLUMN_device_activities_previous_end_ns},
               {TABLE_device_activities, COLUMN_device_activities_launch_ns},
               {TABLE_device_activities, COLUMN_device_activities_is_before_last_step},
+              {TABLE_device_activities, COLUMN_device_activities_is_stream_gap_known},
+              {TABLE_device_activities, COLUMN_device_activities_sample_weight},
               {TABLE_devices, COLUMN_devices_ordinal},
               {TABLE_threads, COLUMN_threads_kind}},
     .run = run_idle_totals,
