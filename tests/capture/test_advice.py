@@ -225,10 +225,10 @@ def of_data(x):
     scaled = x * 2 + places
     weights = (x[:, 0, None] * places).abs().exp()
     return scaled * weights
-kept = near(256), literal(), positions(256)
+kept = near(512), literal(), positions(1024)
 for i in range(201):
     x = data[16 * i:16 * i + 16]
-    tables = (near(16 * len(x)), literal(), positions(16 * len(x))) if FAULT else kept
+    tables = (near(32 * len(x)), literal(), positions(64 * len(x))) if FAULT else kept
     optimizer.zero_grad()
     loss = model(x).square().mean() + sum(table[0, 0] for table in tables)
     (loss + of_data(x)[0, 0]).backward()
