@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# update_reference.sh: brings up to date what documents take from the programs: the table reference of sql/TABLES.md
-# (proto/schema/tables.def), the options of tfprof-capture in docs/options.md (its --help), and the figures of
-# tests/bench/README.md and README.md (tests/bench/results).
+# update_reference.sh: brings up to date what documents take from the programs: the views of docs/views.md (sql/views),
+# the table reference of sql/TABLES.md (proto/schema/tables.def), the options of tfprof-capture in docs/options.md (its
+# --help), and the figures of tests/bench/README.md and README.md (tests/bench/results).
 #
 #   tools/update_reference.sh [BUILD]           rewrites what stands between the markers of each
 #   tools/update_reference.sh --check [BUILD]   changes nothing; exit status 1 and the difference when one is out
 #                                               of date
 #
-# BUILD is the build directory with the programs schema_reference and tfprof-capture in it (build).
+# BUILD is the build directory with the programs schema_reference, tfprof and tfprof-capture in it (build).
 set -eu
 cd "$(dirname "$0")/.."
 check=false
@@ -58,4 +58,6 @@ python=${TFPROF_PYTHON:-python3}
 replace tests/bench/README.md figures
 "$python" -B tests/bench/figures_page.py headline >"$part"
 replace README.md figures
+"$python" -B tools/view_reference.py "$build" >"$part"
+replace docs/views.md views
 exit $status
