@@ -17,11 +17,12 @@
 **   Reading them decodes no more than the columns and rows that a query needs, on first use, and keeps it.  Tables that
 **   are there for speed alone, such as op_totals, are not listed, but where the hidden column is_cache is named.
 **
-**   tfprof_tables(name, rows, title)                                    what there is
-**   tfprof_columns(table_name, column_name, type, unit, description)    what it means
-**   tfprof_formats(name, description)                                   the kinds of files that can be opened
-**   tfprof_views(name, kind, title, parameters, sql, message)           the stored SELECTs, and if they work
-**   tfprof_panels(name, title, parameters, sql)                         those that a report shows
+**   tfprof_tables      what there is
+**   tfprof_columns     what it means, of these seven, too
+**   tfprof_functions   the functions, with examples
+**   tfprof_formats     the kinds of files that can be opened
+**   tfprof_views       the stored SELECTs, and whether they work
+**   tfprof_panels      those that a report shows
 **
 **   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are
 **   nanoseconds, since 1970 for start_ns and end_ns; unknown is NULL.
@@ -37,70 +38,10 @@
 **
 ** FUNCTIONS
 **
-**   tfprof_open(path)           opens a profile, a run directory or all that a glob matches; the id of the run.  What
-**                               is open already, by whatever name, is refreshed and not opened again; single files
-**                               of a directory that is opened become part of its run
-**   tfprof_open(key, value, …)  opens TensorFlow's files of one program together, by the options of the classic tfprof:
-**                               profile_path, graph_path, run_meta_path, step, op_log_path, checkpoint_path
-**   tfprof_close(run)           closes a run, named by its id, its path or the last part of that; queries that are
-**                               reading it finish undisturbed; its id
-**   tfprof_refresh()            reads what was recorded since, by processes that began later too; the number of new
-**                               rows.  A file that is gone or was cut is a row in diagnostics: what had been read of it
-**                               stays, the rest is NULL until a refresh finds it again.  A recording that another one
-**                               has replaced makes room for it, as a profile with an id of its own
-**   tfprof_save(path)           writes what is open as dumps, to a path that is new or an empty directory; the number
-**                               of profiles
-**   tfprof_timeline(path [, profile])
-**                               writes a Chrome trace for Perfetto and other viewers; the number of events
-**   tfprof_pprof(path [, metric [, profile]])
-**                               writes call stacks for `go tool pprof`; the number of samples
-**   tfprof_dot(path, name [, hops [, profile]])
-**                               writes a module or computation of XLA, or an instruction with what is so many edges
-**                               (3) around it, as a graph for Graphviz; the number of instructions.  What these four
-**                               write holds source, names, commands, paths and hosts as what is open does
-**   tfprof_views_create()       makes the views that are missing (see below); how many
-**   tfprof_set(name, value)     a setting of this connection, such as where a check of the advisor begins to speak
-**                               (sql/README.md), or compat (ext/classic/README.md); NULL: back to the default; its name
-**
-**   These nine have effects and cannot be used in views and triggers of a database.  The others are pure:
-**
-**   tfprof_version()            the version
-**   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
-**   overlap_ns(a0, a1, b0, b1)  how much time two intervals have in common
-**   depth_ns(start, end, minimum)
-**                               aggregate: for how long at least so many of the intervals overlap
-**   depth_summary(start, end)   aggregate: a JSON object with statistics of how many intervals overlap
-**   capped_ns(start, end, weight, cap)
-**                               aggregate: the sum of overlapping weights, at most cap, over time
-**   ordered_concat(text, separator, key)
-**                               aggregate: the texts in the order of the key
-**   path_sums(id, parent, key, value)
-**                               aggregate: a JSON object with the sum for each key over the nodes of trees below it
-**   raise_error(message)        ends the query with that error, in views that must not answer; NULL of NULL
-**   is_library_file(path)       1: of an installed package or Python's library, 0: of a program, NULL: no file
-**   source_kind(path)           whose code it is: program, generated, library, framework or python; NULL: no file
-**   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
-**   median(x)                   aggregate; only where SQLite has none
-**   stddev(x)                   aggregate: standard deviation of a sample
-**   sample_error(x, step_id)    aggregate: the error of a sum over recorded steps as an estimate of that over all
-**                               (view sampled_steps); 0 where all were recorded, NULL where too few were
-**   flops(op_type, input_shapes, output_shape, attributes)
-**                               floating point operations of a call; NULL where that cannot be told
-**   flops_formula(op_type)      how flops() counts this type
-**   tfprof_setting(name, default)   what tfprof_set() set, else the default
-**   advice_words(key, framework)
-**                               what a finding suggests, in the words of a framework (func/advice_words.def)
-**   framework_versions(list, versions)
-**                               profiles.framework with profiles.framework_version: jax 0.10.2, pytorch 2.13.0
-**   has_framework(list, name)   whether a list of frameworks (profiles.framework: 'pytorch, jax') names one
-**   format_ns(x), format_bytes(x), format_count(x), format_micros(x)
-**                               for people to read: 1.23 ms, 45.6 MiB, 789 k
-**   bar(x, maximum [, width])   a bar as text: ███▌
-**   sparkline(x [, width]), histogram(x [, bins])
-**                               aggregates: the values of the rows as a curve: ▁▂▃█▂, and how often they are how large
-**   regexp(pattern, text)       search, makes REGEXP work; only where there is none
-**   regexp_full_match(pattern, text)
-**                               whether the pattern matches the whole text
+**   SELECT * FROM tfprof_functions describes all functions, and those that are tables: arguments with their units, what
+**   comes back, an example.  So does docs/functions.md.  The texts are written where a function is registered
+**   (vtab/function_spec.h).  Functions that open, close, write or set something have effects: they cannot be used in
+**   views and triggers of a database.  The others are pure.
 **
 ** CLASSIC VIEWS
 **
@@ -112,11 +53,6 @@
 **   node_type_patterns(pattern, type) is a TEMP table for types of your own, for any source: all nodes whose whole
 **   names the regular expression matches have the type, as if an OpLog gave it to them.  -account_type_regexes and
 **   -select op_types know it: INSERT INTO node_type_patterns VALUES ('.+attention.+', 'attention').
-**
-** TIMELINE
-**
-**   timeline(from_ns, to_ns, bucket_ns, lanes) is a table of all that has a place in time, by lane and bucket of time,
-**   for drawing: of several events in a bucket it keeps the count, their time and the longest (vtab/timeline_table.c).
 **
 ** VIEWS
 **
@@ -205,6 +141,13 @@ static int open_from_environment(struct connection *connection, char **message) 
   return has_failed ? SQLITE_ERROR : SQLITE_OK;
 }
 
+static const struct function_spec *const all_functions[] = {
+    profile_functions,    pprof_functions,        timeline_functions, dot_functions,
+    settings_functions,   interval_functions,     depth_functions,    statistics_functions,
+    sample_error_functions, tree_functions,       text_functions,     format_functions,
+    chart_functions,      regexp_functions,       flops_functions,    advice_functions,
+    NULL};
+
 static bool is_there(sqlite3 *db, const struct function_spec *spec) {
   sqlite3_stmt *statement = NULL;
   char *sql = sqlite3_mprintf("SELECT %s(%s)", spec->name, spec->argument_count == 1 ? "NULL" : "NULL, NULL");
@@ -239,14 +182,9 @@ static int register_function(struct connection *connection, const struct functio
 
 /* Those with effects, or the others. */
 static int register_functions(struct connection *connection, bool have_effects) {
-  const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
-                                             statistics_functions, sample_error_functions, flops_functions,
-                                             advice_functions, format_functions, chart_functions, regexp_functions,
-                                             pprof_functions, timeline_functions, dot_functions, text_functions,
-                                             tree_functions, settings_functions};
   int result = SQLITE_OK;
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) {
+  for (const struct function_spec *const *group = all_functions; *group; group++) {
+    for (const struct function_spec *spec = *group; spec->name && !result; spec++) {
       if (spec->has_effects == have_effects) result = register_function(connection, spec);
     }
   }
@@ -260,6 +198,7 @@ static int add_effects(struct connection *connection) {
 }
 
 static int register_all(struct connection *connection, char **message) {
+  connection->functions = all_functions;
   int result = open_from_environment(connection, message);
   if (!result) result = connection_publish(connection);
   if (!result) result = register_functions(connection, false);

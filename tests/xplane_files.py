@@ -314,3 +314,11 @@ def read_line(data, events, names):
 def decode(data):
     return {"planes": [read_plane(content) for field, content in fields(data) if field == 1],
             "hosts": [content.decode() for field, content in fields(data) if field == 4]}
+
+
+def write_step_program(path):
+    """A file with the program jit_step, of two instructions, and nothing that ran."""
+    value = hlo_shape(8)
+    body = ([hlo_instruction(1, "x", "parameter", value), hlo_instruction(2, "twice", "add", value, (1, 1))], 2)
+    with open(path, "wb") as file:
+        file.write(space(plane("/host:CPU", []), programs({"jit_step(24)": hlo_module({1: body}, "jit_step", 1)})))

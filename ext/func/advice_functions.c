@@ -1,15 +1,4 @@
-/* advice_functions.c: which frameworks a process uses, and what checks suggest, in the words of one.
-**
-**   advice_words(key, framework)
-**                           the text of advice_words.def; the key is mostly the name of a check.  framework is as in
-**                           profiles.framework: of another one, or NULL, it is what any program can do.  An error
-**                           where there is no such key
-**   framework_versions(list, versions)
-**                           the names of profiles.framework with the versions of profiles.framework_version:
-**                           jax 0.10.2, pytorch 2.13.0; NULL of two NULLs
-**   has_framework(list, name)
-**                           1: that framework is named in the list, which is as profiles.framework has it; 0: not
-*/
+/* advice_functions.c: which frameworks a process uses, and what checks suggest, in the words of one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +78,28 @@ static void has_framework_function(sqlite3_context *context, int count, sqlite3_
 }
 
 const struct function_spec advice_functions[] = {
-    {.name = "framework_versions", .argument_count = 2, .function = framework_versions_function},
-    {.name = "has_framework", .argument_count = 2, .function = has_framework_function},
-    {.name = "advice_words", .argument_count = 2, .function = advice_words_function},
+    {.name = "framework_versions",
+     .argument_count = 2,
+     .function = framework_versions_function,
+     .text = {"list, versions",
+              "The frameworks of a process with their versions, as a text: jax 0.10.2, pytorch 2.13.0.",
+              "list is as profiles.framework has it, versions as profiles.framework_version has it. NULL of two "
+              "NULLs.",
+              "SELECT framework_versions(framework, framework_version) FROM profiles"}},
+    {.name = "has_framework",
+     .argument_count = 2,
+     .function = has_framework_function,
+     .text = {"list, name",
+              "1 where the list of frameworks names this one, else 0.",
+              "list is as profiles.framework has it: 'jax, pytorch'.",
+              "SELECT has_framework('jax, pytorch', 'jax')"}},
+    {.name = "advice_words",
+     .argument_count = 2,
+     .function = advice_words_function,
+     .text = {"key, framework",
+              "What a finding of the advisor suggests, in the words of a framework.",
+              "key is mostly the name of a check. framework is as profiles.framework has it. Of another one, or "
+              "NULL, the text is what any program can do. A key that there is not is an error.",
+              "SELECT advice_words('blocking_copies', 'pytorch')"}},
     {0},
 };

@@ -1,16 +1,4 @@
-/* chart_functions.c: pictures that fit into a cell of a table.
-**
-**   bar(value, maximum [, width])   value as a share of maximum, a bar of at most `width` characters (20): ███▌
-**   sparkline(value [, width])      aggregate: the values in the order of the rows as a curve, from the smallest of
-**                                   them to the largest: ▁▂▃█▂; NULL and infinities are gaps. Where there are more than
-**                                   `width` (60), each character is the largest of several
-**   histogram(value [, bins])       aggregate: how many values lie in each of `bins` (20) equal parts of their range,
-**                                   as a curve from none to the most; a gap is a part without any
-**
-** SELECT sparkline(dur_ns) FROM (SELECT dur_ns FROM steps ORDER BY start_ns): an aggregate sees rows in the order of
-** what it selects from.  A width is 1 ... 1000.  NULL of no value at all; a bar of or within what is no number, or of a
-** maximum that is not above 0, is NULL, and one of less than 0 is empty.
-*/
+/* chart_functions.c: pictures that fit into a cell of a table. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -151,11 +139,34 @@ static void histogram_final(sqlite3_context *context) {
 }
 
 const struct function_spec chart_functions[] = {
-    {.name = "bar", .argument_count = 2, .function = bar},
+    {.name = "bar",
+     .argument_count = 2,
+     .function = bar,
+     .text = {"value, maximum [, width]",
+              "A bar as a text, for value as a share of maximum: ███▌.",
+              "The bar has at most width characters (20), which is 1 … 1000. It is empty for a value of less than 0. "
+              "NULL where either is no number, and where maximum is not above 0.",
+              "SELECT number, bar(dur_ns, max(dur_ns) OVER ()) FROM steps"}},
     {.name = "bar", .argument_count = 3, .function = bar},
-    {.name = "sparkline", .argument_count = 1, .step = sparkline_step, .final = sparkline_final},
+    {.name = "sparkline",
+     .argument_count = 1,
+     .step = sparkline_step,
+     .final = sparkline_final,
+     .text = {"x [, width]",
+              "The values in the order of the rows as a curve, from the smallest to the largest: ▁▂▃█▂.",
+              "NULLs and infinities are gaps. Where there are more values than width (60, at most 1000), each "
+              "character is the largest of several. An aggregate sees rows in the order of what it selects from. "
+              "NULL of no value at all.",
+              "SELECT sparkline(dur_ns) FROM (SELECT dur_ns FROM steps ORDER BY start_ns)"}},
     {.name = "sparkline", .argument_count = 2, .step = sparkline_step, .final = sparkline_final},
-    {.name = "histogram", .argument_count = 1, .step = histogram_step, .final = histogram_final},
+    {.name = "histogram",
+     .argument_count = 1,
+     .step = histogram_step,
+     .final = histogram_final,
+     .text = {"x [, bins]",
+              "How many values lie in each of bins equal parts of their range, as a curve: ▂▇█▃▁.",
+              "bins is 1 … 1000 (20). A gap is a part without any value. NULL of no value at all.",
+              "SELECT histogram(dur_ns) FROM steps"}},
     {.name = "histogram", .argument_count = 2, .step = histogram_step, .final = histogram_final},
     {0},
 };

@@ -1,18 +1,5 @@
 /* depth_functions.c: how many intervals lie over each other.
 **
-**   depth_ns(start, end, minimum)        aggregate: for how long at least `minimum` of the intervals [start, end)
-**                                        overlap; with 1 it is union_ns
-**   depth_summary(start, end)            aggregate: a JSON object of count, mean, stddev, min, p25, p50, p75 and max of
-**                                        the depth right after each start (one more) and each end (one less); of those
-**                                        at the same time the starts come first.  stddev is that of a sample,
-**                                        percentiles are interpolated; NULL without intervals
-**   capped_ns(start, end, weight, cap)   aggregate: the integral over time of the smaller of cap and the sum of the
-**                                        weights of the intervals that are going on, as a real number
-**
-** Rows where one of the numbers is NULL do not count.  An interval that ends before it starts counts for nothing in
-** depth_ns and capped_ns; for depth_summary its end comes first and makes the depth one less until it starts, as it is
-** in traces whose clocks of host and device disagree.
-**
 ** Starts and ends are kept apart, sorted where they did not come in order, and merged: a sweep over both.  n log n at
 ** worst, linear for rows in the order of time.
 */
@@ -224,8 +211,37 @@ static void capped_final(sqlite3_context *context) {
 }
 
 const struct function_spec depth_functions[] = {
-    {.name = "depth_ns", .argument_count = 3, .step = depth_step, .final = depth_final},
-    {.name = "depth_summary", .argument_count = 2, .step = summary_step, .final = summary_final},
-    {.name = "capped_ns", .argument_count = 4, .step = capped_step, .final = capped_final},
+    {.name = "depth_ns",
+     .argument_count = 3,
+     .step = depth_step,
+     .final = depth_final,
+     .text = {"start, end, minimum",
+              "For how long at least minimum of the intervals overlap.",
+              "start and end are numbers of one unit, mostly ns. With a minimum of 1 it is union_ns. A row where one "
+              "of the numbers is NULL, or that ends before it starts, does not count. A text is an error.",
+              "SELECT depth_ns(start_ns, start_ns + dur_ns, 2) FROM ops"}},
+    {.name = "depth_summary",
+     .argument_count = 2,
+     .step = summary_step,
+     .final = summary_final,
+     .text = {"start, end",
+              "Statistics of how many intervals overlap, as a JSON object.",
+              "The members are count, mean, stddev, min, p25, p50, p75 and max. They are of the depth right after "
+              "each start, which makes it one more, and each end, which makes it one less. Of those at the same time "
+              "the starts come first. stddev is that of a sample, and percentiles are interpolated. NULL without "
+              "intervals. A row where one of the numbers is NULL does not count. The end of an interval that ends "
+              "before it starts comes first and makes the depth one less until it starts, as in traces whose clocks "
+              "of host and device disagree.",
+              "SELECT depth_summary(start_ns, start_ns + dur_ns) FROM ops"}},
+    {.name = "capped_ns",
+     .argument_count = 4,
+     .step = capped_step,
+     .final = capped_final,
+     .text = {"start, end, weight, cap",
+              "The sum of the weights of overlapping intervals, at most cap at any moment, over time.",
+              "start and end are numbers of one unit, mostly ns, weight and cap are numbers without one. Returns a "
+              "real number of that unit. A row where one of the numbers is NULL, or that ends before it starts, does "
+              "not count. A text is an error.",
+              "SELECT capped_ns(start_ns, start_ns + dur_ns, 0.5, 1) FROM ops"}},
     {0},
 };

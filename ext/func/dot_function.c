@@ -416,6 +416,17 @@ static void dot_function(sqlite3_context *context, int count, sqlite3_value **va
 }
 
 const struct function_spec dot_functions[] = {
-    {.name = "tfprof_dot", .argument_count = -1, .has_effects = true, .function = dot_function},
+    {.name = "tfprof_dot",
+     .argument_count = -1,
+     .has_effects = true,
+     .function = dot_function,
+     .text = {"path, name [, hops [, profile]]",
+              "Draws a module or computation of XLA, or what is around an instruction, as a graph for Graphviz.",
+              "name is that of a module, of one of several programs with that name, as in 'jit_step(24)', of a "
+              "computation, or of an instruction. Around an instruction all is drawn that is so many edges away (3). "
+              "profile selects among what is open, as the hidden argument of every table does. Returns the number of "
+              "instructions. A name that nothing or several things have, more instructions than any viewer draws, "
+              "and a file that cannot be written are errors.",
+              "SELECT tfprof_dot('step.dot', 'jit_step')"}},
     {0},
 };

@@ -1,15 +1,4 @@
-/* flops_functions.c: floating point operations, by the table of derive/flops/flops.def.
-**
-**   flops(op_type, input_shapes, output_shape, attributes)
-**                           of one call; the last one or two may be left out, or be NULL.  input_shapes is a JSON list
-**                           as ops.input_shapes has it: [[64,128],[128,10]].  output_shape is a shape or a list of
-**                           shapes: 64x10, [64,10]; many formulas do without it.  attributes are a JSON object,
-**                           {"strides":[1,2,2,1],"padding":"SAME"} or in PyTorch {"stride":2,"padding":[1,1]}, or a
-**                           list by position as ops.input_values.
-**                           NULL when the op type has no formula, when a shape or an attribute that it needs is
-**                           missing, unknown or no shape, and when the number is beyond 2^63 - 1
-**   flops_formula(op_type)  the formula as text, NULL when there is none
-*/
+/* flops_functions.c: floating point operations, by the table of derive/flops/flops.def. */
 #include "derive/flops/flops.h"
 #include "func/functions.h"
 
@@ -49,7 +38,21 @@ const struct function_spec flops_functions[] = {
      .argument_count = -1,
      .function = flops_function,
      .make_data = make_call,
-     .free_data = free_call},
-    {.name = "flops_formula", .argument_count = 1, .function = formula_function},
+     .free_data = free_call,
+     .text = {"op_type, input_shapes [, output_shape [, attributes]]",
+              "The floating point operations of one call of an op.",
+              "input_shapes is a JSON list, as ops.input_shapes has it: [[64,128],[128,10]]. output_shape is a shape "
+              "or a list of shapes: 64x10, [64,10]. Many formulas do without it. attributes are a JSON object, such "
+              "as {\"strides\":[1,2,2,1],\"padding\":\"SAME\"}, or a list by position, as ops.input_values. The last "
+              "two may be left out or NULL. NULL where the op type has no formula, where a shape or attribute that "
+              "it needs is missing or unknown, and where the number is beyond 2^63 - 1.",
+              "SELECT flops('aten::mm', '[[64,128],[128,10]]')"}},
+    {.name = "flops_formula",
+     .argument_count = 1,
+     .function = formula_function,
+     .text = {"op_type",
+              "How flops() counts this type of op, as a text.",
+              "NULL where it does not.",
+              "SELECT flops_formula('aten::mm')"}},
     {0},
 };

@@ -1,12 +1,4 @@
-/* format_functions.c: numbers for people to read, with three significant digits.
-**
-**   format_ns(x)      999 ns, 1.23 µs, 12.3 ms, 123 s
-**   format_bytes(x)   999 B, 1.23 KiB, 12.3 MiB: steps of 1024
-**   format_count(x)   999, 1.23 k, 12.3 M, 123 G: steps of 1000
-**   format_micros(x)  microseconds as the TensorFlow profiler writes them: 999us, 1.23ms, 12.34sec
-**
-** NULL and what is not a number give NULL.
-*/
+/* format_functions.c: numbers for people to read, with three significant digits. */
 #include <stdio.h>
 
 #include "func/functions.h"
@@ -50,9 +42,33 @@ static void format_micros(sqlite3_context *context, int count, sqlite3_value **v
 }
 
 const struct function_spec format_functions[] = {
-    {.name = "format_ns", .argument_count = 1, .function = format_ns},
-    {.name = "format_bytes", .argument_count = 1, .function = format_bytes},
-    {.name = "format_count", .argument_count = 1, .function = format_count},
-    {.name = "format_micros", .argument_count = 1, .function = format_micros},
+    {.name = "format_ns",
+     .argument_count = 1,
+     .function = format_ns,
+     .text = {"x",
+              "A time in ns for people to read: 999 ns, 1.23 µs, 12.3 ms, 123 s.",
+              "The text has three significant digits. NULL of NULL and of what is no number.",
+              "SELECT number, format_ns(dur_ns) FROM steps"}},
+    {.name = "format_bytes",
+     .argument_count = 1,
+     .function = format_bytes,
+     .text = {"x",
+              "A number of bytes for people to read, in steps of 1024: 999 B, 1.23 KiB, 12.3 MiB.",
+              "The text has three significant digits. NULL of NULL and of what is no number.",
+              "SELECT format_bytes(48000000)"}},
+    {.name = "format_count",
+     .argument_count = 1,
+     .function = format_count,
+     .text = {"x",
+              "A count for people to read, in steps of 1000: 999, 1.23 k, 12.3 M, 123 G.",
+              "The text has three significant digits. NULL of NULL and of what is no number.",
+              "SELECT format_count(count(*)) FROM ops"}},
+    {.name = "format_micros",
+     .argument_count = 1,
+     .function = format_micros,
+     .text = {"x",
+              "A time in µs as the TensorFlow profiler writes it: 999us, 1.23ms, 12.34sec.",
+              "NULL of NULL and of what is no number.",
+              "SELECT format_micros(1234)"}},
     {0},
 };

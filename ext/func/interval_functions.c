@@ -1,10 +1,5 @@
 /* interval_functions.c: how much time intervals cover.
 **
-**   union_ns(start, end)         aggregate: the length of the union of all [start, end), overlaps counted once; 0
-**                                without intervals.
-**                                Rows where either is NULL, or that end before they start, cover nothing.
-**   overlap_ns(a0, a1, b0, b1)   the length of what [a0, a1) and [b0, b1) have in common; NULL when any is NULL
-**
 ** union_ns keeps a list of disjoint intervals.  Rows that come in order of their start, as most do, extend its last one
 ** or follow it, so that overlapping intervals take no memory; rows that do not are appended, and sorted at the end.
 */
@@ -115,7 +110,23 @@ static void overlap_function(sqlite3_context *context, int count, sqlite3_value 
 }
 
 const struct function_spec interval_functions[] = {
-    {.name = "union_ns", .argument_count = 2, .step = union_step, .final = union_final},
-    {.name = "overlap_ns", .argument_count = 4, .function = overlap_function},
+    {.name = "union_ns",
+     .argument_count = 2,
+     .step = union_step,
+     .final = union_final,
+     .text = {"start, end",
+              "The time that intervals cover, overlaps counted once.",
+              "start and end are numbers of one unit, mostly ns. Returns an integer of that unit, 0 without "
+              "intervals. A row where either is NULL, or that ends before it starts, covers nothing. A text is an "
+              "error, and so is a sum beyond 2^63 - 1.",
+              "SELECT union_ns(start_ns, start_ns + dur_ns) FROM ops"}},
+    {.name = "overlap_ns",
+     .argument_count = 4,
+     .function = overlap_function,
+     .text = {"a_start, a_end, b_start, b_end",
+              "The time that two intervals have in common.",
+              "All four are numbers of one unit, mostly ns. Returns an integer of that unit, 0 where they do not "
+              "overlap, and NULL when any of them is NULL. A text is an error.",
+              "SELECT overlap_ns(0, 10, 5, 20)"}},
     {0},
 };

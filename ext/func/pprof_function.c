@@ -353,6 +353,17 @@ static void pprof_function(sqlite3_context *context, int count, sqlite3_value **
 }
 
 const struct function_spec pprof_functions[] = {
-    {.name = "tfprof_pprof", .argument_count = -1, .has_effects = true, .function = pprof_function},
+    {.name = "tfprof_pprof",
+     .argument_count = -1,
+     .has_effects = true,
+     .function = pprof_function,
+     .text = {"path [, metric [, profile]]",
+              "Writes call stacks with what they cost, for go tool pprof and viewers of flame graphs.",
+              "metric is self_ns, kernel_ns, allocated_bytes or flops. NULL or none stands for all that something is "
+              "known of. profile selects among what is open, as the hidden argument of every table does. Measured "
+              "steps count, or everything where no step was measured. Returns the number of samples. A metric that "
+              "nothing is known of and a file that cannot be written are errors. The file holds source lines, names "
+              "and paths.",
+              "SELECT tfprof_pprof('run.pb.gz')"}},
     {0},
 };

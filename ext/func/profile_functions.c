@@ -1,21 +1,4 @@
-/* profile_functions.c: what is open.
-**
-**   tfprof_open(path)          opens a profile, a run directory or all that a glob matches, or refreshes it where it is
-**                              open; returns the run's id
-**   tfprof_open('path', path)  the same
-**   tfprof_open(key, value, ...)
-**                              files that belong together as one profile, by the keys of the reader that knows them
-**                              (the list of them: tfprof_open())
-**   tfprof_close(run)          closes a run, named by its id, by its path however that is spelled, or by the last part
-**                              of the path where one run alone has it; returns its id
-**   tfprof_refresh()           reads what was recorded since; returns how many rows that are
-**   tfprof_save(path)          writes everything that is open as dumps; returns how many profiles that are;
-**                              the path must be new, or an empty directory
-**   tfprof_views_create()      makes the stored views that are missing; returns how many it made
-**   tfprof_version()           the version of the extension
-**
-** All but the last have effects outside the query, and so cannot be called from views and triggers of a database.
-*/
+/* profile_functions.c: what is open. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,11 +200,66 @@ static void version_function(sqlite3_context *context, int count, sqlite3_value 
 }
 
 const struct function_spec profile_functions[] = {
-    {.name = "tfprof_open", .argument_count = -1, .has_effects = true, .function = open_function},
-    {.name = "tfprof_close", .argument_count = 1, .has_effects = true, .function = close_function},
-    {.name = "tfprof_refresh", .argument_count = 0, .has_effects = true, .function = refresh_function},
-    {.name = "tfprof_save", .argument_count = 1, .has_effects = true, .function = save_function},
-    {.name = "tfprof_views_create", .argument_count = 0, .has_effects = true, .function = views_create_function},
-    {.name = "tfprof_version", .argument_count = 0, .function = version_function},
+    {.name = "tfprof_open",
+     .argument_count = -1,
+     .has_effects = true,
+     .function = open_function,
+     .text = {"path",
+              "Opens a profile, a directory of a run, or all files that a glob matches.",
+              "Returns the id of the run, as in runs.id. What is open already, by whatever spelling of its path, is "
+              "refreshed and not opened again. Single files of a directory that is opened become part of its run. "
+              "With keys and values in the place of the path it opens files of TensorFlow's profiler together as one "
+              "profile: tfprof_open('graph_path', 'graph.pbtxt', 'run_meta_path', 'run_meta'). The keys are path, "
+              "profile_path, graph_path, run_meta_path, step, op_log_path and checkpoint_path. A path where nothing "
+              "can be opened is an error. A file of a directory that cannot be opened is a row of diagnostics.",
+              "SELECT tfprof_open('run')"}},
+    {.name = "tfprof_close",
+     .argument_count = 1,
+     .has_effects = true,
+     .function = close_function,
+     .text = {"run",
+              "Closes a run.",
+              "run is an id, as in runs.id, the path in any spelling, or the last part of the path where one run "
+              "alone has it. Returns the id. Queries that are reading the run finish undisturbed. A run that is not "
+              "open is an error.",
+              "SELECT tfprof_close('run')"}},
+    {.name = "tfprof_refresh",
+     .argument_count = 0,
+     .has_effects = true,
+     .function = refresh_function,
+     .text = {"",
+              "Reads what was recorded since the run was opened or refreshed.",
+              "Files of processes that began later are read, too. Returns the number of new rows. A file that is "
+              "gone or was cut is a row of diagnostics: what had been read of it stays, and the rest is NULL until a "
+              "refresh finds it again. A recording that another one has replaced makes room for it, as a profile "
+              "with an id of its own.",
+              "SELECT tfprof_refresh()"}},
+    {.name = "tfprof_save",
+     .argument_count = 1,
+     .has_effects = true,
+     .function = save_function,
+     .text = {"path",
+              "Writes everything that is open as dumps.",
+              "path must be new, or an empty directory. Returns the number of profiles. The dumps hold source lines, "
+              "names, commands, paths and hosts as what is open does.",
+              "SELECT tfprof_save('copy')"}},
+    {.name = "tfprof_views_create",
+     .argument_count = 0,
+     .has_effects = true,
+     .function = views_create_function,
+     .text = {"",
+              "Makes the views that are missing.",
+              "Views are made when the extension is loaded. They are missing where that was not possible, because of "
+              "PRAGMA query_only or because the transaction in which it happened was rolled back, and after PRAGMA "
+              "temp_store = …, with which SQLite throws away all that is TEMP. Returns the number of views that it "
+              "made. A view of yours with the same name stays as it is.",
+              "SELECT tfprof_views_create()"}},
+    {.name = "tfprof_version",
+     .argument_count = 0,
+     .function = version_function,
+     .text = {"",
+              "The version of tfprof, as a text.",
+              "The text is the same as that of tfprof --version without the name.",
+              "SELECT tfprof_version()"}},
     {0},
 };

@@ -1,12 +1,8 @@
 /* regexp_functions.c: regular expressions, by PCRE2.
 **
-**   regexp(pattern, text)              1 when the pattern matches anywhere in the text; makes `text REGEXP pattern`
-**                                      work. Registered only where there is none: the sqlite3 shell has its own.
-**   regexp_full_match(pattern, text)   1 when it matches the whole text
-**
-** NULL in, NULL out.  A pattern that is no expression is an error.  Matching is bounded in memory, and in time by the
-** length of the text, so that all texts of a file together take no longer than their size allows: a pattern that
-** backtracks without end is an error too, not a hang.
+** regexp() is registered only where there is none: the sqlite3 shell has its own.  Matching is bounded in memory, and
+** in time by the length of the text, so that all texts of a file together take no longer than their size allows.  A
+** pattern that backtracks without end is an error, not a hang.
 */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -142,11 +138,22 @@ const struct function_spec regexp_functions[] = {
      .only_if_absent = true,
      .function = regexp_function,
      .make_data = make_patterns,
-     .free_data = free_patterns},
+     .free_data = free_patterns,
+     .text = {"pattern, text",
+              "1 where the regular expression matches anywhere in the text, else 0. It makes text REGEXP pattern "
+              "work.",
+              "Expressions are those of PCRE2. NULL in, NULL out. A pattern that is no expression is an error, and "
+              "so is one that backtracks without end. The sqlite3 shell has a regexp() of its own, which stays.",
+              "SELECT count(*) FROM ops WHERE name REGEXP '^aten::(mm|addmm)$'"}},
     {.name = "regexp_full_match",
      .argument_count = 2,
      .function = full_match_function,
      .make_data = make_patterns,
-     .free_data = free_patterns},
+     .free_data = free_patterns,
+     .text = {"pattern, text",
+              "1 where the regular expression matches the whole text, else 0.",
+              "Expressions are those of PCRE2. NULL in, NULL out. A pattern that is no expression is an error, and "
+              "so is one that backtracks without end.",
+              "SELECT count(*) FROM ops WHERE regexp_full_match('aten::.*mm', name)"}},
     {0},
 };

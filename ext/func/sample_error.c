@@ -1,12 +1,5 @@
 /* sample_error.c: how surely recorded steps speak for all.
 **
-**   sample_error(x, step_id)   the error of sum(x * weight) over the rows of recorded steps as an estimate of the sum
-**                              over all steps: the weight of each step and all else that it takes are those of the view
-**                              sampled_steps, which says what they mean.  Rows of a step are added up, and those where
-**                              x is 0 may be left out.  0 where no row is of a step that speaks for others, as where
-**                              all steps were recorded, and for rows without a step; NULL where x has no value, and
-**                              where too few steps were recorded to tell
-**
 ** Of several profiles, which know nothing of each other, the errors are added by their squares.
 */
 #include <math.h>
@@ -149,6 +142,14 @@ const struct function_spec sample_error_functions[] = {
      .argument_count = 2,
      .is_volatile = true,
      .step = sample_error_step,
-     .final = sample_error_final},
+     .final = sample_error_final,
+     .text = {"x, step_id",
+              "The error of sum(x * weight) over the rows of recorded steps as an estimate of the sum over all steps.",
+              "step_id is the step of the row, as in steps. The weight of each step and all else is as in the view "
+              "sampled_steps, which says what it means. Rows of a step are added up, and those where x is 0 may be "
+              "left out. Twice the result on either side is the 95 % interval. 0 where all steps were recorded, and "
+              "for rows without a step. NULL where x has no value, and where too few steps were recorded to tell. "
+              "Errors of several profiles are added by their squares.",
+              "SELECT sample_error(self_ns, step_id) FROM ops"}},
     {0},
 };

@@ -1,9 +1,4 @@
-/* settings_functions.c: settings of this connection (vtab/settings.h).
-**
-**   tfprof_setting(name, default)   the number that was set for the name, else the default; for stored SELECTs
-**   tfprof_set(name, value)         sets it; NULL: back to the default.  Returns the name.  A name that no setting
-**                                   has is an error that lists them all
-*/
+/* settings_functions.c: settings of this connection (vtab/settings.h). */
 #include "func/functions.h"
 #include "vtab/settings.h"
 
@@ -50,7 +45,23 @@ static void set_function(sqlite3_context *context, int count, sqlite3_value **va
 }
 
 const struct function_spec settings_functions[] = {
-    {.name = "tfprof_setting", .argument_count = 2, .is_volatile = true, .function = setting_function},
-    {.name = "tfprof_set", .argument_count = 2, .has_effects = true, .function = set_function},
+    {.name = "tfprof_setting",
+     .argument_count = 2,
+     .is_volatile = true,
+     .function = setting_function,
+     .text = {"name, default",
+              "What tfprof_set() has set for this name, else the default.",
+              "Both are as tfprof_set() takes them. Stored SELECTs ask for their thresholds by it.",
+              "SELECT tfprof_setting('compat', 0)"}},
+    {.name = "tfprof_set",
+     .argument_count = 2,
+     .has_effects = true,
+     .function = set_function,
+     .text = {"name, value",
+              "Changes a setting of this connection, such as where a check of the advisor begins to speak.",
+              "The value is a number. NULL sets the default again. Returns the name. A name that no setting has is "
+              "an error that lists them all. compat is one of them: 1 makes the classic views do what TensorFlow's "
+              "profiler does by mistake.",
+              "SELECT tfprof_set('compat', NULL)"}},
     {0},
 };

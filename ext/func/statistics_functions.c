@@ -1,11 +1,7 @@
 /* statistics_functions.c: what older SQLite lacks for looking at distributions.
 **
-**   percentile(x, p)   the value below which p percent (0 ... 100) of the values lie, interpolated between neighbours
-**   median(x)          percentile(x, 50)
-**   stddev(x)          standard deviation of a sample (divided by n - 1); NULL for fewer than two values
-**
-** NULLs are left out.  percentile and median mean what they do where SQLite has them built in, errors included, and are
-** registered only where it does not.
+** percentile and median mean what they do where SQLite has them built in, errors included.  They are registered only
+** where it does not.
 */
 #include <math.h>
 #include <stdint.h>
@@ -225,14 +221,33 @@ const struct function_spec statistics_functions[] = {
      .step = percentile_step,
      .final = percentile_final,
      .value = percentile_value,
-     .inverse = percentile_inverse},
+     .inverse = percentile_inverse,
+     .text = {"x, p",
+              "The value below which p percent of the values lie.",
+              "p is 0 … 100, the same in all rows. The result is interpolated between neighbours. NULLs are left "
+              "out; NULL of no value at all. A text and another p are errors. It is that of SQLite where SQLite has "
+              "it built in.",
+              "SELECT percentile(dur_ns, 95) FROM steps"}},
     {.name = "median",
      .argument_count = 1,
      .only_if_absent = true,
      .step = percentile_step,
      .final = percentile_final,
      .value = percentile_value,
-     .inverse = percentile_inverse},
-    {.name = "stddev", .argument_count = 1, .step = stddev_step, .final = stddev_final},
+     .inverse = percentile_inverse,
+     .text = {"x",
+              "The value that half of the values lie below.",
+              "The same as percentile(x, 50). NULLs are left out; NULL of no value at all. It is that of SQLite "
+              "where SQLite has it built in.",
+              "SELECT median(dur_ns) FROM steps"}},
+    {.name = "stddev",
+     .argument_count = 1,
+     .step = stddev_step,
+     .final = stddev_final,
+     .text = {"x",
+              "The standard deviation of a sample.",
+              "The sum of squares is divided by n - 1. NULLs are left out; NULL for fewer than two values. A text is "
+              "an error.",
+              "SELECT stddev(dur_ns) FROM steps"}},
     {0},
 };

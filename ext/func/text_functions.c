@@ -1,17 +1,7 @@
 /* text_functions.c: texts put together in a certain order, what the path of a source file tells, and errors with a text
 ** of the view's own.
 **
-**   is_library_file(path)    1: the file belongs to an installed package or to Python's own library, 0: to a program,
-**                            or generated while it ran, NULL: there is no file (functions written in C)
-**   source_kind(path)        whose code it is: program, generated (exec() of texts, inductor's files, graphs of
-**                            torch.fx), library, framework (PyTorch and what only hands on to it), python; NULL
-**   ordered_concat(text, separator, key)   aggregate: the texts with the separator between them, in the order of the
-**                                          integer key, those of the same key by the text itself; NULL texts are left
-**                                          out, NULL without any.  group_concat() promises no order before SQLite 3.44.
-**                                          No longer than any text of the connection (SQLITE_LIMIT_LENGTH).
-**   raise_error(message)     ends the query with the message as its error, for SELECTs whose parameters name what is
-**                            not there; NULL for a NULL.  SQLite's own RAISE() is for triggers.  Never computed
-**                            beforehand, so that a CASE or a WHERE around it decides.
+** ordered_concat() makes a text no longer than any of the connection (SQLITE_LIMIT_LENGTH).
 */
 #include <stdint.h>
 #include <stdlib.h>
@@ -178,9 +168,42 @@ static void raise_error(sqlite3_context *context, int count, sqlite3_value **val
 }
 
 const struct function_spec text_functions[] = {
-    {.name = "raise_error", .argument_count = 1, .is_volatile = true, .function = raise_error},
-    {.name = "is_library_file", .argument_count = 1, .function = is_library_file},
-    {.name = "source_kind", .argument_count = 1, .function = source_kind},
-    {.name = "ordered_concat", .argument_count = 3, .step = concat_step, .final = concat_final},
+    {.name = "raise_error",
+     .argument_count = 1,
+     .is_volatile = true,
+     .function = raise_error,
+     .text = {"message",
+              "Ends the query with the message as its error.",
+              "NULL of NULL, which is no error. It is for SELECTs whose parameters name what is not there, and it is "
+              "never computed beforehand, so that a CASE or a WHERE around it decides. RAISE() of SQLite is for "
+              "triggers.",
+              "SELECT raise_error(iif(count(*) < 0, 'there are no steps', NULL)) FROM steps"}},
+    {.name = "is_library_file",
+     .argument_count = 1,
+     .function = is_library_file,
+     .text = {"path",
+              "1 where a source file is of an installed package or of Python's own library, 0 where it is of a "
+              "program.",
+              "Code that was generated while the program ran is of the program. NULL where there is no file, as of "
+              "functions written in C.",
+              "SELECT is_library_file('/usr/lib/python3/dist-packages/numpy/core.py')"}},
+    {.name = "source_kind",
+     .argument_count = 1,
+     .function = source_kind,
+     .text = {"path",
+              "Whose code a source file is, as a text.",
+              "program; generated: exec() of texts, files of inductor, graphs of torch.fx; library; framework: "
+              "PyTorch and what only hands on to it; python: the library of Python. NULL where there is no file, as "
+              "of functions written in C.",
+              "SELECT source_kind('train.py')"}},
+    {.name = "ordered_concat",
+     .argument_count = 3,
+     .step = concat_step,
+     .final = concat_final,
+     .text = {"text, separator, key",
+              "The texts with the separator between them, in the order of the key.",
+              "key is an integer. Texts of the same key are in the order of the texts. NULL texts are left out, and "
+              "the result is NULL without any. group_concat() promises no order before SQLite 3.44.",
+              "SELECT ordered_concat(number, ', ', start_ns) FROM steps"}},
     {0},
 };

@@ -540,6 +540,15 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
 }
 
 const struct function_spec timeline_functions[] = {
-    {.name = "tfprof_timeline", .argument_count = -1, .has_effects = true, .function = timeline_function},
+    {.name = "tfprof_timeline",
+     .argument_count = -1,
+     .has_effects = true,
+     .function = timeline_function,
+     .text = {"path [, profile]",
+              "Writes a Chrome trace for Perfetto and other viewers of timelines.",
+              "A path that ends in .gz is compressed. profile selects among what is open, as the hidden argument of "
+              "every table does. Returns the number of events. A file that cannot be written is an error. The file "
+              "holds names, commands, paths and hosts as what is open does.",
+              "SELECT tfprof_timeline('run.json.gz')"}},
     {0},
 };

@@ -1,14 +1,5 @@
 /* tree_functions.c: totals of what hangs together as a tree.
 **
-**   path_sums(id, parent, key, value)   aggregate over the nodes of one or several trees, in any order: a JSON object
-**                                       with the sum, for each key, of the values of the nodes that have it on their
-**                                       path, which leads from the root down to the node itself.  A value counts once
-**                                       for a key, however often that is on the path.  Keys for which no node has a
-**                                       value are left out.  NULL without rows
-**
-** id and key are integers.  A node whose parent is NULL or no row is a root; a NULL key is none, a NULL value no value.
-** Nodes on a circle, and what hangs on them, count for nothing; of several rows with one id the children hang on one.
-**
 ** n log n, for sorting; the walk over the trees, which enters and leaves each node once, is linear.
 */
 #include <math.h>
@@ -194,6 +185,17 @@ static void path_final(sqlite3_context *context) {
 }
 
 const struct function_spec tree_functions[] = {
-    {.name = "path_sums", .argument_count = 4, .step = path_step, .final = path_final},
+    {.name = "path_sums",
+     .argument_count = 4,
+     .step = path_step,
+     .final = path_final,
+     .text = {"id, parent, key, value",
+              "Sums over trees, as a JSON object: for each key the values of the nodes that have it on their path "
+              "from the root.",
+              "A row is a node. id, parent and key are integers, value is a number. A node whose parent is NULL or "
+              "no row is a root. A value counts once for a key, however often that is on the path. A NULL key is "
+              "none, a NULL value no value. Keys for which no node has a value are left out. Nodes on a circle, and "
+              "what hangs on them, count for nothing. NULL without rows. A text is an error.",
+              "SELECT path_sums(id, parent_id, length(name), dur_ns) FROM ops"}},
     {0},
 };

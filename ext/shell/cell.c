@@ -162,3 +162,18 @@ size_t cell_next_line(const char *text, size_t length, int width, size_t *rest) 
   *rest = space + 1;
   return space;
 }
+
+void cell_print_wrapped(const struct cell *cell, const char *first, int width) {
+  const char *text = cell->text;
+  size_t length = cell->length;
+  int indent = cell_width(first, strlen(first));
+  bool is_first = true;
+  while (length || is_first) {
+    size_t rest = length, taken = length;
+    if (length) taken = cell_next_line(text, length, width > indent + 20 ? width - indent : INT32_MAX, &rest);
+    printf("%*s%s%.*s\n", is_first ? 0 : indent, "", is_first ? first : "", (int)taken, text);
+    text += rest;
+    length -= rest;
+    is_first = false;
+  }
+}

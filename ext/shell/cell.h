@@ -33,5 +33,7 @@ size_t cell_fitting(const char *text, size_t length, int width, int *used);
 /* The next line of a wrapped text: up to a line feed, else as many whole words as fit, else as many characters. *rest
 ** is where the following line begins. */
 size_t cell_next_line(const char *text, size_t length, int width, size_t *rest);
+/* Prints it in lines, the first after `first`, the others after as many blanks. `width`: 0, lines of any length. */
+void cell_print_wrapped(const struct cell *cell, const char *first, int width);
 
 #endif

@@ -1,7 +1,7 @@
 /* commands.c: the few commands of the prompt. Most are SELECTs on the tables that describe.
 **
 ** Who comes from sqlite3 or psql may type what they know: .tables, .schema ops, .mode csv, .output FILE, \d ops, \dt,
-** \dv, \i FILE, \o FILE, \q, \? and ?.
+** \dv, \df, \i FILE, \o FILE, \q, \? and ?.
 */
 #include "commands.h"
 #include "damage.h"
@@ -9,6 +9,7 @@
 #include "classic.h"
 #include "base/nearest_name.h"
 #include "summary.h"
+#include "topic_help.h"
 #include "vocabulary.h"
 #include "watch.h"
 
@@ -25,6 +26,7 @@ static const char help_text[] =
     "  tables         the tables, how many rows each has and what it holds\n"
     "  views          the stored views\n"
     "  columns NAME   the columns of a table or view\n"
+    "  functions      the functions that tfprof adds to SQL\n"
     "  summary        the run on one screen\n"
     "  advise [-checkers NAME,...] [-option value]...\n"
     "                 what to improve first; of checkers, as TensorFlow does\n"
@@ -37,8 +39,8 @@ static const char help_text[] =
     "  format NAME    show results as box, chart (a box with bars), csv, tsv, json,\n"
     "                 jsonl or markdown\n"
     "  raw [on|off]   in boxes, show times and bytes as plain numbers, or with units\n"
-    "  help [TOPIC]   this text; the options of scope, graph, code, op or advise; or\n"
-    "                 formats: the kinds of files that can be opened\n"
+    "  help [TOPIC]   this text; the options of scope, graph, code, op or advise;\n"
+    "                 formats: the kinds of files that can be opened; or a function\n"
     "  quit           leave, as Ctrl-D does\n"
     "\n"
     "  scope, graph, code, op [-option value]...\n"
@@ -68,8 +70,14 @@ static const char help_text[] =
 static const char tables_sql[] =
     "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
 
+static const char views_sql[] = "SELECT name, title FROM tfprof_views";
+
+static const char functions_sql[] =
+    "SELECT name || '(' || parameters || ')' AS function, title FROM tfprof_functions";
+
 enum command {
-  HELP, SHOW, TABLES, VIEWS, COLUMNS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, WATCH, QUIT, CLASSIC, UNKNOWN
+  HELP, SHOW, TABLES, VIEWS, COLUMNS, FUNCTIONS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, WATCH, QUIT, CLASSIC,
+  UNKNOWN
 };
 
 /* The mark before a word: none may stand before any of them, and must before some. */
@@ -87,13 +95,14 @@ static const struct {
     {"code", CLASSIC, PLAIN},   {"op", CLASSIC, PLAIN},      {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},
     {"?", HELP, BACKSLASH},     {"h", HELP, BACKSLASH},      {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH},
     {"show", SHOW, PLAIN},      {"desc", COLUMNS, PLAIN},    {"describe", COLUMNS, PLAIN},
-    {"watch", WATCH, PLAIN},    {"watch", WATCH, BACKSLASH},
+    {"watch", WATCH, PLAIN},    {"watch", WATCH, BACKSLASH}, {"functions", FUNCTIONS, PLAIN},
+    {"df", FUNCTIONS, BACKSLASH},
     {"dv", VIEWS, BACKSLASH},   {"i", READ, BACKSLASH},      {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
 };
 
-const char *const command_names[] = {"help",   "tables", "views", "columns", "summary", "advise", "read", "output",
-                                     "format", "raw",    "watch", "quit",    "scope",   "graph",  "code", "op",
-                                     "set",    NULL};
+const char *const command_names[] = {"help",   "tables", "views", "columns", "functions", "summary", "advise",
+                                     "read",   "output", "format", "raw",    "watch",     "quit",    "scope",
+                                     "graph",  "code",   "op",    "set",     NULL};
 
 struct command_line {
   enum command command;
@@ -346,7 +355,7 @@ static enum script_result refuse(struct session *session, const struct command_l
   return SCRIPT_ERROR;
 }
 
-/* help, help scope, help advise, help formats. */
+/* help, help scope, help advise, help formats, help percentile. */
 static enum script_result help(struct session *session, const char *topic) {
   if (!*topic) {
     fputs(help_text, stdout);
@@ -359,8 +368,10 @@ static enum script_result help(struct session *session, const char *topic) {
     return run_select(session, "SELECT name, description FROM tfprof_formats", NULL);
   } else if (command_is_classic(topic)) {
     classic_explain_options(session);
-  } else {
-    fprintf(stderr, "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise and formats\n",
+  } else if (!topic_help_print(session, topic)) {
+    fprintf(stderr,
+            "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise, formats and what "
+            "`functions` lists\n",
             topic);
     return SCRIPT_ERROR;
   }
@@ -417,14 +428,15 @@ static enum script_result show_what(struct session *session, const struct comman
   const char *what = parsed->argument, *table = what;
   size_t length = strcspn(what, " \t");
   if (strcasecmp(what, "tables") == 0) return run_select(session, tables_sql, NULL);
-  if (strcasecmp(what, "views") == 0) return run_select(session, "SELECT name, title FROM tfprof_views", NULL);
+  if (strcasecmp(what, "views") == 0) return run_select(session, views_sql, NULL);
+  if (strcasecmp(what, "functions") == 0) return run_select(session, functions_sql, NULL);
   if (length == strlen("columns") && strncasecmp(what, "columns", length) == 0) {
     table += length + strspn(what + length, " \t");
     if (strncasecmp(table, "from ", 5) == 0 || strncasecmp(table, "in ", 3) == 0)
       table += strcspn(table, " \t") + strspn(table + strcspn(table, " \t"), " \t");
     return show_columns(session, table);
   }
-  fputs("error: show tables, show views, or show columns from ops\n", stderr);
+  fputs("error: show tables, show views, show functions, or show columns from ops\n", stderr);
   return SCRIPT_ERROR;
 }
 
@@ -433,7 +445,8 @@ static enum script_result run_printing(struct session *session, const struct com
     case HELP: return help(session, parsed->argument);
     case SHOW: return show_what(session, parsed);
     case TABLES: return run_select(session, tables_sql, NULL);
-    case VIEWS: return run_select(session, "SELECT name, title FROM tfprof_views", NULL);
+    case FUNCTIONS: return run_select(session, functions_sql, NULL);
+    case VIEWS: return run_select(session, views_sql, NULL);
     case COLUMNS:
       if (parsed->mark == BACKSLASH && !*parsed->argument) return run_select(session, tables_sql, NULL);
       return show_columns(session, parsed->argument);

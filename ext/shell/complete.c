@@ -226,6 +226,7 @@ static void add_argument(const char *command) {
   static const char *const topics[] = {"scope", "graph", "code", "op", "set", "advise", "formats"};
   if (strcasecmp(command, "help") == 0) {
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) add_choice(topics[i]);
+    vocabulary_add_query(&vocabulary, completed->session->db, "SELECT name FROM tfprof_functions");
   }
   if (strcasecmp(command, "format") == 0) {
     for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) add_choice(output_format_names[i]);

@@ -30,22 +30,6 @@ static void paint(const struct session *session, const char *sequence) {
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
-/* Several lines, the first after `first`, the others after as many blanks. `width`: 0, lines of any length. */
-static void print_wrapped(const struct cell *cell, const char *first, int width) {
-  const char *text = cell->text;
-  size_t length = cell->length;
-  int indent = cell_width(first, strlen(first));
-  bool is_first = true;
-  while (length || is_first) {
-    size_t rest = length, taken = length;
-    if (length) taken = cell_next_line(text, length, width > indent + 20 ? width - indent : INT32_MAX, &rest);
-    printf("%*s%s%.*s\n", is_first ? 0 : indent, "", is_first ? first : "", (int)taken, text);
-    text += rest;
-    length -= rest;
-    is_first = false;
-  }
-}
-
 static bool print_finding(const struct session *session, sqlite3_stmt *statement) {
   struct cell cells[EVIDENCE + 1] = {0};
   bool has_memory = true;
@@ -58,8 +42,8 @@ static bool print_finding(const struct session *session, sqlite3_stmt *statement
     if (sqlite3_column_type(statement, SAVES) != SQLITE_NULL) printf(": saves %s", cells[SAVES].text);
     paint(session, PLAIN);
     putchar('\n');
-    print_wrapped(&cells[MESSAGE], "  ", width);
-    if (cells[SUGGESTION].type != SQLITE_NULL) print_wrapped(&cells[SUGGESTION], "  → ", width);
+    cell_print_wrapped(&cells[MESSAGE], "  ", width);
+    if (cells[SUGGESTION].type != SQLITE_NULL) cell_print_wrapped(&cells[SUGGESTION], "  → ", width);
     paint(session, DIM);
     if (cells[EVIDENCE].type != SQLITE_NULL) printf("  %s;\n", cells[EVIDENCE].text);
     paint(session, PLAIN);

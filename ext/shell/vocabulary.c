@@ -1,7 +1,8 @@
 /* vocabulary.c: collects words from the database's own description of itself.
 **
 ** Tables, views and columns come from tfprof_tables, tfprof_views and tfprof_columns and, for what the user made, from
-** sqlite_schema; functions from pragma_function_list; keywords from SQLite.  Whatever cannot be asked is left out.
+** sqlite_schema; functions from pragma_function_list and, where they are tables, from tfprof_functions; keywords from
+** SQLite.  Whatever cannot be asked is left out.
 */
 #include "vocabulary.h"
 
@@ -45,8 +46,8 @@ static void add_tables(struct vocabulary *vocabulary, sqlite3 *db) {
   add_query(vocabulary, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db,
-            "VALUES ('tfprof_tables'), ('tfprof_columns'), ('tfprof_formats'), ('tfprof_views'), ('tfprof_panels'), "
-            "('scope_view'), ('graph_view'), ('code_view'), ('op_view')", NULL);
+            "SELECT DISTINCT table_name FROM tfprof_columns WHERE table_name GLOB 'tfprof_*' "
+            "UNION SELECT name FROM tfprof_functions WHERE kind = 'table'", NULL);
 }
 
 static void add_columns(struct vocabulary *vocabulary, sqlite3 *db, const char *table) {
@@ -117,8 +118,7 @@ void vocabulary_add(struct vocabulary *vocabulary, sqlite3 *db, unsigned kinds, 
   if (kinds & WORD_FUNCTION) {
     /* Operators that are functions inside (->>) are no words. */
     add_query(vocabulary, db, "SELECT DISTINCT name || '(' FROM pragma_function_list WHERE name GLOB '[a-z]*'", NULL);
-    add_query(vocabulary, db, "SELECT name || '(' FROM tfprof_views WHERE parameters <> '' AND parameters <> '[]'",
-              NULL);
+    add_query(vocabulary, db, "SELECT name || '(' FROM tfprof_functions WHERE kind = 'table'", NULL);
   }
   if (kinds & WORD_COLUMN) {
     size_t before = vocabulary->count;

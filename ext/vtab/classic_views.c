@@ -376,13 +376,48 @@ static void free_module(void *data) {
   free(module);
 }
 
+const struct function_text classic_view_texts[CLASSIC_VIEW_count] = {
+    {"profile, option = value …",
+     "The scope view of the TensorFlow profiler: nodes by the scopes of their names.",
+     "A row is a line of its output, which displayed_text has. The own and total value of every metric stands beside "
+     "it. profile selects among what is open, as the hidden argument of every table does. The options of the "
+     "profiler are hidden columns, given by =. The option -select, which is a keyword, is called selected. What "
+     "cannot be honoured, such as max_depth < 5, is an error.",
+     "SELECT name, displayed_text FROM scope_view WHERE max_depth = 4"},
+    {"profile, option = value …",
+     "The graph view of the TensorFlow profiler: nodes by what their inputs are.",
+     "A row is a line of its output, which displayed_text has. The own and total value of every metric stands beside "
+     "it. profile selects among what is open, as the hidden argument of every table does. The options of the "
+     "profiler are hidden columns, given by =. The option -select, which is a keyword, is called selected. What "
+     "cannot be honoured, such as max_depth < 5, is an error.",
+     "SELECT name, displayed_text FROM graph_view WHERE max_depth = 4"},
+    {"profile, option = value …",
+     "The code view of the TensorFlow profiler: nodes by the call stacks that made them.",
+     "A row is a line of its output, which displayed_text has. The own and total value of every metric stands beside "
+     "it. profile selects among what is open, as the hidden argument of every table does. The options of the "
+     "profiler are hidden columns, given by =. The option -select, which is a keyword, is called selected. What "
+     "cannot be honoured, such as max_depth < 5, is an error.",
+     "SELECT name, displayed_text FROM code_view WHERE max_depth = 4"},
+    {"profile, option = value …",
+     "The op view of the TensorFlow profiler: nodes by their types.",
+     "A row is a line of its output, which displayed_text has. The own and total value of every metric stands beside "
+     "it. profile selects among what is open, as the hidden argument of every table does. The options of the "
+     "profiler are hidden columns, given by =. The option -select, which is a keyword, is called selected. What "
+     "cannot be honoured, such as max_depth < 5, is an error.",
+     "SELECT name, displayed_text FROM op_view WHERE max_depth = 4"},
+};
+
+void classic_views_name(int view, char name[CLASSIC_VIEW_NAME_BYTES]) {
+  sqlite3_snprintf(CLASSIC_VIEW_NAME_BYTES, name, "%s_view", classic_view_names[view]);
+}
+
 int classic_views_register(struct connection *connection) {
   for (int view = 0; view < CLASSIC_VIEW_count; view++) {
-    char name[16];
+    char name[CLASSIC_VIEW_NAME_BYTES];
     struct module *module = malloc(sizeof *module);
     if (!module) return SQLITE_NOMEM;
     *module = (struct module){connection_retain(connection), (enum classic_view)view};
-    sqlite3_snprintf(sizeof name, name, "%s_view", classic_view_names[view]);
+    classic_views_name(view, name);
     int result = sqlite3_create_module_v2(connection->db, name, &classic_module, module, free_module);
     if (result) return result;
   }

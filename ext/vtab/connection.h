@@ -20,6 +20,7 @@ struct connection {
   struct classic_cached *classic_models; /* vtab/classic_cache.h */
   struct setting *settings;              /* vtab/settings.h */
   struct drawn_steps *drawn_steps;       /* vtab/drawn_steps.h */
+  const struct function_spec *const *functions; /* all that tfprof.c registers, ends at NULL: vtab/function_spec.h */
   bool has_effects; /* the functions that reach the file system are registered: TRUST in tfprof.c */
   bool verify_constraints; /* TFPROF_VERIFY_CONSTRAINTS=1: SQLite checks every constraint again */
   bool *taken_views; /* of stored_selects, those whose name the user has in TEMP: vtab/stored_views.h; NULL: none */

@@ -1,16 +1,7 @@
 /* listing.c: see listing.h.
 **
-**   tfprof_tables    name, rows, title, message: which tables of the user have the name as well; asking for `rows`
-**                    makes the tables that are derived on first use, and reads all there is for what diagnostics tells
-**                    of it.  node_type_patterns, which the user fills, comes last
-**   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
-**                    of tables, then of views, functions and checks.  Caches (tables.def) are in neither, unless the
-**                    hidden column is_cache is named, such as by WHERE is_cache >= 0
-**   tfprof_formats   name, description: the kinds of files that tfprof_open() knows by their content; name is what
-**                    profiles.format has
-**   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
-**                    parameters), or broken; `message` says why it cannot be used
-**   tfprof_panels    name, title, parameters, sql: what a report shows
+** Their columns are described in the arrays below.  Caches (tables.def) are listed where the hidden column is_cache is
+** named, such as by WHERE is_cache >= 0.
 **
 ** One module serves all: a listing is made as a whole when it is read, as an array of cells.
 */
@@ -19,35 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
 #include "read/read.h"
 #include "store/snapshot.h"
 #include "vtab/classic_cache.h"
+#include "vtab/findings.h"
+#include "vtab/function_listing.h"
+#include "vtab/listing_rows.h"
 #include "vtab/stored_views.h"
+#include "vtab/timeline_table.h"
 
 SQLITE_EXTENSION_INIT3
 
 /* The hidden columns is_cache: who names one sees caches, too. */
 enum { TABLES_IS_CACHE = 4, COLUMNS_IS_CACHE = 5 };
 
-struct cell {
-  char *text;
-  bool is_integer;
-  sqlite3_int64 integer;
-}; /* text from sqlite3_mprintf; NULL and no integer: NULL */
-
-struct rows {
-  struct cell *cells;
-  size_t count, capacity;
-  bool is_out_of_memory;
-  enum tfprof_status status; /* of counting; `error` says why */
-  struct tfprof_error error;
-};
-
 struct listing {
-  const char *name, *declaration;
-  int column_count;
-  void (*list)(struct connection *connection, struct rows *rows, sqlite3_uint64 used); /* used: bits of columns */
+  const char *name;
+  const struct stored_column *columns; /* ends at the first without a name */
+  bool has_caches;                     /* the hidden column is_cache comes last */
+  /* used: bits of columns */
+  void (*list)(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used);
 };
 
 struct registration {
@@ -59,39 +41,19 @@ struct listing_table {
   sqlite3_vtab base;
   struct connection *connection; /* retained */
   const struct listing *listing;
+  size_t column_count;
 };
 
 struct listing_cursor {
   sqlite3_vtab_cursor base;
-  struct rows rows;
+  struct listing_rows rows;
   size_t row;
 };
 
 /* ---- what is listed ---- */
 
-static struct cell *add_cell(struct rows *rows) {
-  if (!array_room(rows->cells, rows->count, rows->capacity)) {
-    rows->is_out_of_memory = true;
-    return NULL;
-  }
-  rows->cells[rows->count] = (struct cell){0};
-  return &rows->cells[rows->count++];
-}
-
-static void add_text(struct rows *rows, const char *text) {
-  struct cell *cell = add_cell(rows);
-  if (!cell || !text) return;
-  cell->text = sqlite3_mprintf("%s", text);
-  rows->is_out_of_memory |= !cell->text;
-}
-
-static void add_integer(struct rows *rows, sqlite3_int64 integer) {
-  struct cell *cell = add_cell(rows);
-  if (cell) *cell = (struct cell){.is_integer = true, .integer = integer};
-}
-
 /* The rows of every table, those of diagnostics last, for making the others may add to it. */
-static void count_rows(struct connection *connection, struct rows *rows, uint64_t *counts) {
+static void count_rows(struct connection *connection, struct listing_rows *rows, uint64_t *counts) {
   connection_begin(connection);
   for (unsigned i = 0; i <= TABLE_count && !rows->status; i++) {
     unsigned table = i < TABLE_count ? i : TABLE_diagnostics;
@@ -141,16 +103,16 @@ static char *tell_namesakes(sqlite3_stmt *statement, const char *name) {
   return sqlite3_str_finish(found);
 }
 
-static void add_table(struct rows *rows, const struct table_spec *table, sqlite3_int64 count, char *message) {
-  add_text(rows, table->name);
-  add_integer(rows, count);
-  add_text(rows, table->title);
-  add_text(rows, message);
-  add_integer(rows, table->is_cache);
+static void add_table(struct listing_rows *rows, const struct table_spec *table, sqlite3_int64 count, char *message) {
+  listing_add_text(rows, table->name);
+  listing_add_integer(rows, count);
+  listing_add_text(rows, table->title);
+  listing_add_text(rows, message);
+  listing_add_integer(rows, table->is_cache);
   sqlite3_free(message);
 }
 
-static void list_tables(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+static void list_tables(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   uint64_t counts[TABLE_count] = {0};
   if (used & 2) count_rows(connection, rows, counts);
   sqlite3_stmt *namesakes = used & 8 ? prepare_namesakes(connection->db) : NULL;
@@ -169,92 +131,158 @@ static const char *type_name(enum column_type type) {
   return type == TYPE_TEXT || type == TYPE_JSON ? "TEXT" : "INTEGER";
 }
 
-static void add_columns(struct rows *rows, const struct table_spec *table) {
+static void add_columns(struct listing_rows *rows, const struct table_spec *table) {
   for (unsigned column = 0; column < table->column_count; column++) {
     const struct column_spec *spec = &table->columns[column];
     if (spec->visibility != VISIBLE) continue;
-    add_text(rows, table->name);
-    add_text(rows, spec->name);
-    add_text(rows, type_name((enum column_type)spec->type));
-    add_text(rows, *spec->unit ? spec->unit : NULL);
-    add_text(rows, spec->doc);
-    add_integer(rows, table->is_cache);
+    listing_add_text(rows, table->name);
+    listing_add_text(rows, spec->name);
+    listing_add_text(rows, type_name((enum column_type)spec->type));
+    listing_add_text(rows, *spec->unit ? spec->unit : NULL);
+    listing_add_text(rows, spec->doc);
+    listing_add_integer(rows, table->is_cache);
   }
 }
 
-static void add_view_columns(struct rows *rows, const struct stored_select *select) {
-  for (const struct stored_column *column = select->columns; column && column->name; column++) {
-    add_text(rows, select->name);
-    add_text(rows, column->name);
-    add_text(rows, column->type);
-    add_text(rows, column->unit);
-    add_text(rows, column->text);
-    add_integer(rows, false);
+static void add_described(struct listing_rows *rows, const char *name, const struct stored_column *columns) {
+  for (const struct stored_column *column = columns; column && column->name; column++) {
+    listing_add_text(rows, name);
+    listing_add_text(rows, column->name);
+    listing_add_text(rows, column->type);
+    listing_add_text(rows, column->unit);
+    listing_add_text(rows, column->text);
+    listing_add_integer(rows, false);
   }
 }
 
-static void list_columns(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+static void add_listing_columns(struct listing_rows *rows);
+
+static void list_columns(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   for (unsigned table = 0; table < TABLE_count; table++)
     if (!schema_tables[table].is_cache || used >> COLUMNS_IS_CACHE & 1) add_columns(rows, &schema_tables[table]);
   if (classic_types_count(connection) >= 0) add_columns(rows, &classic_types_table);
-  for (const struct stored_select *select = stored_selects; select->name; select++) add_view_columns(rows, select);
+  for (const struct stored_select *select = stored_selects; select->name; select++) {
+    add_described(rows, select->name, select->columns);
+    if (strcmp(select->name, "advise") == 0) add_described(rows, FINDINGS_TABLE, select->columns);
+  }
+  add_described(rows, "timeline", timeline_table_columns);
+  add_listing_columns(rows);
 }
 
 /* Whether a view works is found out by preparing it, which takes most of a millisecond: not where nobody asks. */
-static void add_view(struct connection *connection, struct rows *rows, const struct stored_select *select,
+static void add_view(struct connection *connection, struct listing_rows *rows, const struct stored_select *select,
                      bool is_tried) {
   bool is_broken = false;
   char *trouble = is_tried ? stored_view_trouble(connection, select, &is_broken) : NULL;
   const char *kind = select->parameters ? "function" : select->kind;
-  add_text(rows, select->name);
-  add_text(rows, is_broken ? "broken" : kind);
-  add_text(rows, select->title);
-  add_text(rows, select->parameters);
-  add_text(rows, select->sql);
-  add_text(rows, trouble);
+  listing_add_text(rows, select->name);
+  listing_add_text(rows, is_broken ? "broken" : kind);
+  listing_add_text(rows, select->title);
+  listing_add_text(rows, select->parameters);
+  listing_add_text(rows, select->sql);
+  listing_add_text(rows, trouble);
   sqlite3_free(trouble);
 }
 
-static void list_views(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+static void list_views(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   bool is_tried = used & (1 << 1 | 1 << 5); /* its kind, which may be broken, or the message */
   for (const struct stored_select *select = stored_selects; select->name; select++)
     add_view(connection, rows, select, is_tried);
 }
 
-static void list_panels(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+static void list_panels(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   (void)connection;
   (void)used;
   for (const struct stored_select *panel = stored_panels; panel->name; panel++) {
-    add_text(rows, panel->name);
-    add_text(rows, panel->title);
-    add_text(rows, panel->parameters);
-    add_text(rows, panel->sql);
+    listing_add_text(rows, panel->name);
+    listing_add_text(rows, panel->title);
+    listing_add_text(rows, panel->parameters);
+    listing_add_text(rows, panel->sql);
   }
 }
 
-static void list_formats(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+static void list_formats(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   (void)connection;
   (void)used;
   for (const struct reader *const *reader = readers; *reader; reader++) {
     for (const struct read_format *const *format = (*reader)->formats; *format; format++) {
-      add_text(rows, (*format)->name);
-      add_text(rows, (*format)->description);
+      listing_add_text(rows, (*format)->name);
+      listing_add_text(rows, (*format)->description);
     }
   }
 }
 
-static const struct listing listings[] = {
-    {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT, message TEXT, is_cache INTEGER HIDDEN)", 5,
-     list_tables},
-    {"tfprof_columns",
-     "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT, is_cache INTEGER "
-     "HIDDEN)",
-     6, list_columns},
-    {"tfprof_formats", "CREATE TABLE x(name TEXT, description TEXT)", 2, list_formats},
-    {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6,
-     list_views},
-    {"tfprof_panels", "CREATE TABLE x(name TEXT, title TEXT, parameters TEXT, sql TEXT)", 4, list_panels},
+#define LAST_COLUMN {NULL, NULL, NULL, NULL}
+
+static const struct stored_column columns_of_tables[] = {
+    {"name", "TEXT", NULL, "Name of the table."},
+    {"rows", "INTEGER", "count",
+     "Number of its rows in all that is open. Asking for it makes the tables that are derived on first use, and reads "
+     "everything for what diagnostics tells of it."},
+    {"title", "TEXT", NULL, "What a row is, in a sentence."},
+    {"message", "TEXT", NULL, "Tables of yours that have the name as well. NULL where there are none."},
+    LAST_COLUMN,
 };
+static const struct stored_column columns_of_columns[] = {
+    {"table_name", "TEXT", NULL, "Name of the table, view, check or function."},
+    {"column_name", "TEXT", NULL, "Name of the column. Columns come in the order of SELECT *."},
+    {"type", "TEXT", NULL, "INTEGER, REAL or TEXT. Every column may hold NULL, too."},
+    {"unit", "TEXT", NULL, "Unit of the values: ns, bytes, count, ratio and others. NULL where there is none."},
+    {"description", "TEXT", NULL, "What the column holds, in sentences."},
+    LAST_COLUMN,
+};
+static const struct stored_column columns_of_formats[] = {
+    {"name", "TEXT", NULL, "Name of the kind of files, as in profiles.format."},
+    {"description", "TEXT", NULL, "What such files are, and what writes them. Files are known by their content."},
+    LAST_COLUMN,
+};
+static const struct stored_column columns_of_views[] = {
+    {"name", "TEXT", NULL, "Name of the stored SELECT."},
+    {"kind", "TEXT", NULL, "view, check, function (a SELECT with parameters), or broken."},
+    {"title", "TEXT", NULL, "What it shows, in a sentence."},
+    {"parameters", "TEXT", NULL, "Arguments of a function in their order. NULL of views and checks."},
+    {"sql", "TEXT", NULL, "The SELECT, with the comment that describes it."},
+    {"message", "TEXT", NULL, "Why it cannot be used, or by which name. NULL where all is well."},
+    LAST_COLUMN,
+};
+static const struct stored_column columns_of_panels[] = {
+    {"name", "TEXT", NULL, "Name of the part of a report."},
+    {"title", "TEXT", NULL, "What it shows, in a sentence."},
+    {"parameters", "TEXT", NULL, "Parameters of the SELECT in their order. NULL where there are none."},
+    {"sql", "TEXT", NULL, "The SELECT, with the comment that describes it."},
+    LAST_COLUMN,
+};
+
+static const struct listing listings[] = {
+    {"tfprof_tables", columns_of_tables, true, list_tables},
+    {"tfprof_columns", columns_of_columns, true, list_columns},
+    {"tfprof_functions", function_listing_columns, false, function_listing},
+    {"tfprof_formats", columns_of_formats, false, list_formats},
+    {"tfprof_views", columns_of_views, false, list_views},
+    {"tfprof_panels", columns_of_panels, false, list_panels},
+};
+
+static void add_listing_columns(struct listing_rows *rows) {
+  for (size_t i = 0; i < sizeof listings / sizeof listings[0]; i++)
+    add_described(rows, listings[i].name, listings[i].columns);
+}
+
+static size_t column_count(const struct listing *listing) {
+  size_t count = listing->has_caches;
+  for (const struct stored_column *column = listing->columns; column->name; column++) count++;
+  return count;
+}
+
+/* To be freed with sqlite3_free; NULL: no memory. */
+static char *declaration(const struct listing *listing) {
+  sqlite3_str *text = sqlite3_str_new(NULL);
+  for (const struct stored_column *column = listing->columns; column->name; column++) {
+    sqlite3_str_appendf(text, "%s%s %s", column == listing->columns ? "CREATE TABLE x(" : ", ", column->name,
+                        column->type);
+  }
+  sqlite3_str_appendf(text, "%s)", listing->has_caches ? ", is_cache INTEGER HIDDEN" : "");
+  return sqlite3_str_finish(text);
+}
 
 /* ---- the module ---- */
 
@@ -270,12 +298,15 @@ static int listing_connect(sqlite3 *db, void *data, int count, const char *const
   (void)count;
   (void)arguments;
   (void)message;
-  int result = sqlite3_declare_vtab(db, registration->listing->declaration);
+  char *columns = declaration(registration->listing);
+  int result = columns ? sqlite3_declare_vtab(db, columns) : SQLITE_NOMEM;
+  sqlite3_free(columns);
   if (!result) result = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
   if (result) return result;
   struct listing_table *table = calloc(1, sizeof *table);
   if (!table) return SQLITE_NOMEM;
   table->listing = registration->listing;
+  table->column_count = column_count(registration->listing);
   table->connection = connection_retain(registration->connection);
   *made = &table->base;
   return SQLITE_OK;
@@ -303,15 +334,9 @@ static int listing_open(sqlite3_vtab *base, sqlite3_vtab_cursor **opened) {
   return SQLITE_OK;
 }
 
-static void clear_rows(struct rows *rows) {
-  for (size_t i = 0; i < rows->count; i++) sqlite3_free(rows->cells[i].text);
-  free(rows->cells);
-  *rows = (struct rows){0};
-}
-
 static int listing_close(sqlite3_vtab_cursor *base) {
   struct listing_cursor *cursor = (struct listing_cursor *)base;
-  clear_rows(&cursor->rows);
+  listing_clear(&cursor->rows);
   free(cursor);
   return SQLITE_OK;
 }
@@ -323,7 +348,7 @@ static int listing_filter(sqlite3_vtab_cursor *base, int number, const char *tex
   (void)count;
   (void)values;
   cursor->row = 0;
-  clear_rows(&cursor->rows);
+  listing_clear(&cursor->rows);
   table->listing->list(table->connection, &cursor->rows, (sqlite3_uint64)number);
   if (cursor->rows.status) return connection_table_error(base->pVtab, table->listing->name, &cursor->rows.error);
   return cursor->rows.is_out_of_memory ? SQLITE_NOMEM : SQLITE_OK;
@@ -337,13 +362,13 @@ static int listing_next(sqlite3_vtab_cursor *base) {
 static int listing_eof(sqlite3_vtab_cursor *base) {
   const struct listing_cursor *cursor = (const struct listing_cursor *)base;
   const struct listing_table *table = (const struct listing_table *)base->pVtab;
-  return cursor->row * (size_t)table->listing->column_count >= cursor->rows.count;
+  return cursor->row * table->column_count >= cursor->rows.count;
 }
 
 static int listing_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
   const struct listing_cursor *cursor = (const struct listing_cursor *)base;
   const struct listing_table *table = (const struct listing_table *)base->pVtab;
-  const struct cell *cell = &cursor->rows.cells[cursor->row * (size_t)table->listing->column_count + (size_t)column];
+  const struct listing_cell *cell = &cursor->rows.cells[cursor->row * table->column_count + (size_t)column];
   /* Copied: a text may be asked for after the next xFilter has freed it. */
   if (cell->is_integer) sqlite3_result_int64(context, cell->integer);
   if (cell->text) sqlite3_result_text(context, cell->text, -1, SQLITE_TRANSIENT);

@@ -8,22 +8,6 @@
 ** begin in one bucket of time.  A cell of one event is that event; of more it keeps how many they are and how long
 ** they last together, so that nothing vanishes at any zoom: a lane that is half idle has busy_ns of half of its time.
 **
-**   profile_id, thread_id   the lane; thread_id is NULL for events without a thread, such as collectives, and
-**                           for ranges that may end on another one
-**   table_name, depth       the track: ranges, ops, api_calls, kernels, transfers or collectives, and how deep in it
-**   bucket                  start_ns / bucket_ns, rounded down
-**   first_id, longest_id    the first and the longest event, as ids of table_name
-**   name                    of the longest
-**   category                that most of busy_ns is of: what ops.category or transfers.kind has, kernel, communication,
-**                           runtime or range
-**   count                   how many events
-**   busy_ns                 how long they last, added up; on one track they do not overlap
-**   start_ns, end_ns        from where the first begins to where the last ends
-**
-** Arguments, all of which may be NULL or left out: the window, of which whatever touches it comes whole; the length of
-** a bucket (NULL: the power of two that makes at most 2,048 of the window); the lanes: a thread's id, or a text with
-** several, such as a JSON array, where 0 stands for events without a thread.
-**
 ** Rows come in the order in which they are drawn, by profile, thread, table, depth and time.
 */
 #include "vtab/timeline_table.h"
@@ -52,6 +36,38 @@ enum timeline_column {
   TIMELINE_ARGUMENTS, /* the first hidden one */
   ARGUMENT_COUNT = 4,
   BUCKETS = 2048
+};
+
+const struct function_text timeline_table_text = {
+    "from_ns, to_ns, bucket_ns, lanes",
+    "All that has a place in time, by lane and bucket of time, for drawing.",
+    "All arguments may be NULL or left out. from_ns and to_ns are the window, and whatever touches it comes whole. "
+    "bucket_ns is the length of a bucket in ns. With 0 each event comes by itself, and NULL stands for the power of "
+    "two that makes at most 2,048 of the window. lanes is the id of a thread or a text with several, such as a JSON "
+    "array, where 0 stands for events without a thread. A row is a cell: the events of one track that begin in one "
+    "bucket. Rows come in the order of profile, thread, table, depth and time.",
+    "SELECT * FROM timeline(NULL, NULL, 1 << 20)"};
+
+const struct stored_column timeline_table_columns[] = {
+    {"profile_id", "INTEGER", NULL, "The profile: a process or rank."},
+    {"thread_id", "INTEGER", NULL,
+     "The lane: a thread of the host or a stream of a device, as in threads. NULL for events without one, such as "
+     "collectives, and for ranges that may end on another thread."},
+    {"table_name", "TEXT", NULL,
+     "Table of the events: ranges, ops, api_calls, kernels, transfers or collectives. It makes the track together with "
+     "depth."},
+    {"depth", "INTEGER", NULL, "How deep in the table the track lies. 0 is the outermost."},
+    {"bucket", "INTEGER", NULL, "The bucket of time: start_ns / bucket_ns, rounded down."},
+    {"first_id", "INTEGER", NULL, "The first event, as an id of table_name."},
+    {"longest_id", "INTEGER", NULL, "The longest event, as an id of table_name."},
+    {"name", "TEXT", NULL, "Name of the longest event."},
+    {"category", "TEXT", NULL,
+     "What most of busy_ns is of: what ops.category or transfers.kind has, kernel, communication, runtime or range."},
+    {"count", "INTEGER", "count", "Number of events."},
+    {"busy_ns", "INTEGER", "ns", "How long the events last, added up. On one track they do not overlap."},
+    {"start_ns", "INTEGER", "ns", "Where the first event begins."},
+    {"end_ns", "INTEGER", "ns", "Where the last event ends."},
+    {NULL, NULL, NULL, NULL},
 };
 
 static const char declaration[] =

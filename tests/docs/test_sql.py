@@ -19,6 +19,7 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "sql"))
 os.environ["TFPROF_BUILD"] = os.path.abspath(os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build"))
 from engines import make_dump, run_tests  # noqa: E402
+from xplane_files import write_step_program  # noqa: E402
 
 DOCUMENTS = (("README.md",), ("CONTRIBUTING.md",), ("capture", "README.md"), ("ext", "classic", "README.md"),
              ("sql", "README.md"),
@@ -83,6 +84,7 @@ def make_files(directory):
     segment = {"device": 0, "address": 4096, "total_size": 512, "blocks": [block], "stream": 0}
     with open(os.path.join(directory, "snapshot.pickle"), "wb") as file:
         pickle.dump({"segments": [segment], "device_traces": []}, file)
+    write_step_program(os.path.join(directory, "step.xplane.pb"))
     for name, copy in (("profile", "profile_100"), ("graph.pbtxt", "graph.pbtxt"), ("op_log", "op_log"),
                        ("run_meta", "run_meta_1"), ("run_meta", "run_meta_2"), ("run_meta", "run_meta")):
         shutil.copy(os.path.join(TENSORFLOW, name), os.path.join(directory, copy))
@@ -97,7 +99,8 @@ def test_documented(engine):
         os.chdir(directory)
         try:
             connection = engine()
-            connection.values("SELECT tfprof_open('run')")
+            for path in ("run", "before", "after", "step.xplane.pb"):
+                connection.values(f"SELECT tfprof_open('{path}')")
             errors = [(where, statement, error) for where, statement in found
                       for error in [connection.query(statement)[1]] if error]
         finally:

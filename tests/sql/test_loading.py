@@ -113,6 +113,8 @@ def test_strangers_reach_no_files_once(engine):
     usual = set(shell(f".load {EXTENSION}\n" + names).stdout.split())
     strangers = set(shell(load + names).stdout.split())
     assert usual - strangers == {call.partition("(")[0] for call in WITH_EFFECTS} and strangers < usual
+    listed = "SELECT sum(has_effects), count(*) > 40 FROM tfprof_functions;\n"
+    assert shell(load + listed).stdout == "0|1\n" and shell(f".load {EXTENSION}\n" + listed).stdout == "9|1\n"
     # The program's own load brings them; a second load of theirs takes nothing away.
     done = shell(f"{load}.load {EXTENSION}\n{load}SELECT 'saved', tfprof_open('{OTHER}');\n", TFPROF_OPEN=DUMP)
     assert done.stdout == "saved|2\n" and not done.stderr, done
