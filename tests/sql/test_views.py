@@ -41,7 +41,7 @@ def test_views_are_not_too_deep(engine):
 
 
 TYPES = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,)}
-UNITS = {"gigabytes_per_second": "-", "_ns": "ns", "_ratio": "ratio", "bytes_per_second": "bytes/s",
+UNITS = {"gigabytes_per_second": None, "_ns": "ns", "_ratio": "ratio", "bytes_per_second": "bytes/s",
          "flops_per_second": "flops/s", "_bytes": "bytes", "_count": "count"}
 
 
