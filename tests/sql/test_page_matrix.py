@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """test_page_matrix.py: what the pages of the TensorFlow 2 Profiler and of the PyTorch TensorBoard plugin show, panels
-of our page show: the matrix in sql/README.md is held to it, cell by cell.
+of our page show: docs/comparison.md is held to it, row by row.
 
-A cell names panels and columns of them, `panel`: `column`, `column`; `panel`: …, or says why there is none: it begins
-with "Not here: ", or with "The timeline: ". Each panel is there, its SELECT has these columns, and each column has a
-value in a row of some file: of those made here, in tests/fixtures or among the golden files.
+A row has what the page shows, a panel and columns of it; a row without a first cell goes on with the one above. Where
+there is no panel, the second cell is "not here" or "the timeline", and the third says why. Each panel is there, its
+SELECT has these columns, and each column has a value in a row of some file: of those made here, in tests/fixtures or
+among the golden files.
 """
 
 import glob
@@ -34,32 +35,29 @@ OF_CAPTURES = {("modules", column) for column in ("class", "call_count", "call_n
 
 
 def read_matrix():
-    """{profiler: [(page, what it shows, cell)]}."""
-    with open(os.path.join(ROOT, "sql", "README.md"), encoding="utf-8") as file:
-        section = file.read().split("### The pages of other profilers")[1].split("\n### ")[0]
-    found = {}
-    for line in section.splitlines():
-        if not line.startswith("| "):
-            continue
-        left, right = (part.strip() for part in line.strip("|").split(" | "))
-        if right == "here":
-            rows = found[left] = []
-        else:
-            page, _, shown = left.partition(": ")
-            rows.append((page, shown, right))
+    """{profiler: {page: [(panel, its columns)]}}, one for each row."""
+    found, pages, page = {}, None, None
+    with open(os.path.join(ROOT, "docs", "comparison.md"), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        heading = re.fullmatch(r"(##+) (?:\w+: )?(.*)", line)
+        if heading and heading[1] == "##":
+            pages = found.setdefault(heading[2], {}) if heading[2] in PAGES else None
+        elif heading and pages is not None:
+            page = pages.setdefault(heading[2], [])
+        elif pages is not None and line.startswith("| ") and not line.startswith("| it shows |"):
+            page.append(panel_of(line))
     return found
 
 
-def panels_of(cell):
-    """[(panel, its columns)] of a cell, none of one that says why."""
-    if cell.startswith(("Not here: ", "The timeline: ")):
-        return []
-    found = []
-    for part in cell.split("; "):
-        match = re.fullmatch(r"`(\w+)`: (`\w+`(?:, `\w+`)*)", part)
-        assert match, f"this part of a cell names no panel and columns: {part}"
-        found.append((match[1], re.findall(r"`(\w+)`", match[2])))
-    return found
+def panel_of(line):
+    """(panel, its columns) of a row, or (None, []) of one that says why there is none."""
+    _, panel, columns = (part.strip() for part in line[1:-1].split(" | "))
+    if panel in ("not here", "the timeline"):
+        return None, []
+    match = re.fullmatch(r"`(\w+)`", panel)
+    assert match and re.fullmatch(r"`\w+`(?:, `\w+`)*", columns), f"this row names no panel and columns: {line}"
+    return match[1], re.findall(r"`(\w+)`", columns)
 
 
 def two_ranks(folder):
@@ -118,11 +116,13 @@ def main():
     matrix = read_matrix()
     assert set(matrix) == set(PAGES), list(matrix)
     wanted = {}
-    for profiler, rows in matrix.items():
-        assert {page for page, _, _ in rows} == PAGES[profiler], {page for page, _, _ in rows} ^ PAGES[profiler]
-        for _, _, cell in rows:
-            for panel, columns in panels_of(cell):
-                wanted.setdefault(panel, set()).update(columns)
+    for profiler, pages in matrix.items():
+        assert set(pages) == PAGES[profiler], set(pages) ^ PAGES[profiler]
+        for rows in pages.values():
+            assert rows, pages
+            for panel, columns in rows:
+                if panel:
+                    wanted.setdefault(panel, set()).update(columns)
     panels = {}
     for path in glob.glob(os.path.join(ROOT, "sql", "panels", "*.sql")):
         with open(path, encoding="utf-8") as file:
@@ -137,7 +137,7 @@ def main():
     if not any(os.path.basename(path) == "cpu_run" for path in paths):
         missing -= OF_CAPTURES
     assert not missing, f"without a value in any file: {sorted(missing)}"
-    print(sum(len(rows) for rows in matrix.values()), "cells,", len(wanted), "panels")
+    print(sum(len(rows) for pages in matrix.values() for rows in pages.values()), "rows,", len(wanted), "panels")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """test_view_matrix.py: the views of the TensorFlow 2 Profiler's pages answer for every source, or for the reason that
-the matrix in sql/README.md gives.
+the matrix in docs/formats.md gives.
 
 Every view is asked of a file of each source: of the shared traces where they are, and always of one that is made here.
 A cell of the matrix says what of the columns that matter a source can have:
@@ -262,8 +262,8 @@ def without_reasons(text):
 
 def read_matrix():
     """({view: {source: cell}}, the reasons of the legend)."""
-    with open(os.path.join(ROOT, "sql", "README.md"), encoding="utf-8") as file:
-        section = file.read().split("### Which view answers for which source")[1].split("\n## ")[0]
+    with open(os.path.join(ROOT, "docs", "formats.md"), encoding="utf-8") as file:
+        section = file.read().split("## Which view answers for which source\n")[1].split("\n## ")[0]
     lines = [[part.strip() for part in row.strip("|\n").split(" | ")] for row in section.splitlines()
              if row.startswith("| ")]
     header, rows = lines[0], [row for row in lines[1:] if set(row[0]) != {"-"}]
