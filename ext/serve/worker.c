@@ -233,7 +233,7 @@ void worker_submit(struct worker *worker, struct job *job) {
     worker->running->is_unwanted = true;
     interrupt_job(worker);
   }
-  /* A picture that is zoomed does not wait for the rows of a panel, which come later then, but not ever later. */
+  /* A picture that is zoomed does not wait for the rows of a panel. They are put off, for put_off_limit_ns at most. */
   struct job *running = worker->running;
   if (running && running->kind == JOB_PANEL && job->kind == JOB_EVENTS &&
       served_now() - running->first_begun_ns < put_off_limit_ns) {

@@ -64,7 +64,8 @@ struct capture_source {
   /* Another step begins at that moment, after set_detail was called where the detail changes; not before it is known
   ** what the steps are. Under the governor's lock. */
   void (*step_begins)(bool has_ops, uint64_t ticks);
-  /* Adds what it has taken, of full detail also that on the thread of that number. Under the governor's lock. */
+  /* Adds what the source has taken to *cost. thread_full_ns is what it took of the thread with this number. Under the
+  ** governor's lock. */
   void (*cost)(uint32_t thread, struct source_cost *cost);
   /* At the end, after disarm, and in a forked child that is not recorded: nobody is asked for anything any more. */
   void (*stop)(void);

@@ -144,8 +144,8 @@ static enum tfprof_status find_steps(struct work *w, struct tfprof_error *error)
   return status;
 }
 
-/* The step in which a call lies wholly; the number of steps: none. Steps that overlap each other are gone into by the
-** one that began last. Calls mostly lie in the step of the one before, *hint. */
+/* The step in which all of a call lies, or step_count where there is none. Of steps that overlap only the one that
+** began last counts. *hint is the step of the call before: calls mostly lie in the same one. */
 static uint32_t step_of(const struct work *w, int64_t start, int64_t end, uint32_t *hint) {
   uint32_t low = 0, high = w->step_count;
   if (w->steps[*hint].start <= start && (*hint + 1 == high || w->steps[*hint + 1].start > start)) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 enum {
-  MAXIMUM_INSTRUCTION = 64 << 10, /* bytes; of a longer one, as of a constant, fields that are no longer are read */
+  MAXIMUM_INSTRUCTION = 64 << 10, /* bytes; of a longer one, such as a constant, only fields up to that size are read */
   MAXIMUM_STACKS = 64 << 20       /* bytes of the stack frames of a program */
 };
 

@@ -91,8 +91,8 @@ static void emit_memory(struct worker *w, bool is_failure) {
   SET(row, memory_events_thread, as_value(host_lane(w)));
 }
 
-/* Of the phases that are moments of some other kind (a step of an asynchronous range, the creation of an object ...)
-** the letter stays in attributes. */
+/* Some phases are moments of another kind, such as a step of an asynchronous range or the creation of an object. The
+** letter of such a phase stays in attributes. */
 static void emit_instant(struct worker *w, bool is_plain) {
   enum name_class name_class = has(w, KEY_NAME) ? classify(&w->fields[KEY_NAME]) : NAME_PLAIN;
   if (name_class == NAME_MEMORY || name_class == NAME_OUT_OF_MEMORY) { /* in 2021 without a category */
