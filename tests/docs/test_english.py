@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""test_english.py: README.md and the pages of docs/ that are written by hand are plain English, as far as a test sees.
+"""test_english.py: pages that users read and that are written by hand are plain English, as far as a test sees.
+
+These are README.md, ext/classic/README.md and docs/, without the pages that tools/update_reference.sh makes.
 
 Prose is what stands outside of blocks, tables and backquotes.  In it no sentence has a semicolon, but for items of a
 list that end with one, or more than LONGEST_SENTENCE words; in it and in tables no word of WORDS stands.  A cell of a
-table has at most LONGEST_CELL characters.  CONTRIBUTING.md says what to write in the place of these words.  A page
-that tools/update_reference.sh makes is not looked at.  Every page of docs/ is linked from docs/README.md.
+table has at most LONGEST_CELL characters.  CONTRIBUTING.md says what to write in the place of these words.  Every
+page of docs/ is linked from docs/README.md.
 """
 
 import os
@@ -20,7 +22,7 @@ def pages():
     names = sorted(name for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))
     assert len(names) > 8, names
     paths = [os.path.join("docs", name) for name in names]
-    return ["README.md"] + [path for path in paths if GENERATED not in read(path)]
+    return ["README.md", "ext/classic/README.md"] + [path for path in paths if GENERATED not in read(path)]
 
 
 def read(name):
