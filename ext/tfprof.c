@@ -21,6 +21,7 @@
 **   tfprof_columns     what it means, of these seven, too
 **   tfprof_functions   the functions, with examples
 **   tfprof_formats     the kinds of files that can be opened
+**   tfprof_reasons     the codes of diagnostics.reason: what happened, and what to do
 **   tfprof_views       the stored SELECTs, and whether they work
 **   tfprof_panels      those that a report shows
 **

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # update_reference.sh: brings up to date what documents take from the programs: the views of docs/views.md (sql/views),
 # the table reference of sql/TABLES.md (proto/schema/tables.def), the options of tfprof-capture in docs/options.md (its
-# --help), the functions of docs/functions.md (tfprof_functions), and the figures of tests/bench/README.md and README.md
-# (tests/bench/results).
+# --help), the functions of docs/functions.md (tfprof_functions), the codes of docs/diagnostics.md (tfprof_reasons), and
+# the figures of tests/bench/README.md and README.md (tests/bench/results).
 #
 #   tools/update_reference.sh [BUILD]           rewrites what stands between the markers of each
 #   tools/update_reference.sh --check [BUILD]   changes nothing; exit status 1 and the difference when one is out
@@ -56,6 +56,8 @@ replace sql/TABLES.md 'table reference'
 replace docs/options.md 'options of tfprof-capture'
 "$build/tfprof" --format tsv -f tools/functions_page.sql | tail -n +2 >"$part"
 replace docs/functions.md functions
+"$build/tfprof" --format tsv -f tools/reasons_page.sql | tail -n +2 >"$part"
+replace docs/diagnostics.md reasons
 python=${TFPROF_PYTHON:-python3}
 "$python" -B tests/bench/figures_page.py page >"$part"
 replace tests/bench/README.md figures

@@ -40,7 +40,8 @@ static const char help_text[] =
     "                 jsonl or markdown\n"
     "  raw [on|off]   in boxes, show times and bytes as plain numbers, or with units\n"
     "  help [TOPIC]   this text; the options of scope, graph, code, op or advise;\n"
-    "                 formats: the kinds of files that can be opened; or a function\n"
+    "                 formats: the kinds of files that can be opened; a function; or\n"
+    "                 a code of diagnostics.reason\n"
     "  quit           leave, as Ctrl-D does\n"
     "\n"
     "  scope, graph, code, op [-option value]...\n"
@@ -370,8 +371,8 @@ static enum script_result help(struct session *session, const char *topic) {
     classic_explain_options(session);
   } else if (!topic_help_print(session, topic)) {
     fprintf(stderr,
-            "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise, formats and what "
-            "`functions` lists\n",
+            "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise, formats, what "
+            "`functions` lists and codes of diagnostics.reason\n",
             topic);
     return SCRIPT_ERROR;
   }

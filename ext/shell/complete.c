@@ -226,7 +226,8 @@ static void add_argument(const char *command) {
   static const char *const topics[] = {"scope", "graph", "code", "op", "set", "advise", "formats"};
   if (strcasecmp(command, "help") == 0) {
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) add_choice(topics[i]);
-    vocabulary_add_query(&vocabulary, completed->session->db, "SELECT name FROM tfprof_functions");
+    vocabulary_add_query(&vocabulary, completed->session->db,
+                         "SELECT name FROM tfprof_functions UNION ALL SELECT reason FROM tfprof_reasons");
   }
   if (strcasecmp(command, "format") == 0) {
     for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) add_choice(output_format_names[i]);

@@ -11,7 +11,10 @@ enum { HEADING, TITLE, DESCRIPTION, EXAMPLE, TOPIC_COLUMNS, PLAIN_WIDTH = 80 };
 static const char topic_sql[] =
     "SELECT printf('%s(%s): %s', name, parameters, CASE kind WHEN 'table' THEN 'table function' WHEN 'scalar' THEN "
     "'function' ELSE kind || ' function' END), title, description, example "
-    "FROM tfprof_own.tfprof_functions WHERE name = lower(?1)";
+    "FROM tfprof_own.tfprof_functions WHERE name = lower(?1) UNION ALL "
+    "SELECT printf('%s: diagnostics of severity %s', reason, severity), what_happened, what_to_do, "
+    "printf('SELECT * FROM diagnostics WHERE reason = %Q', reason) "
+    "FROM tfprof_own.tfprof_reasons WHERE reason = lower(?1)";
 
 /* A heading, then its texts below it, then SQL to try. */
 static bool print_topic(const struct session *session, sqlite3_stmt *statement) {

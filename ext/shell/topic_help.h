@@ -1,4 +1,4 @@
-/* topic_help.h: `help NAME` of what tfprof describes itself, such as a function. */
+/* topic_help.h: `help NAME` of what tfprof describes itself, such as a function or a code of diagnostics. */
 #ifndef TFPROF_SHELL_TOPIC_HELP_H
 #define TFPROF_SHELL_TOPIC_HELP_H
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "read/read.h"
+#include "schema/reasons.h"
 #include "store/snapshot.h"
 #include "vtab/classic_cache.h"
 #include "vtab/findings.h"
@@ -212,6 +213,17 @@ static void list_formats(struct connection *connection, struct listing_rows *row
   }
 }
 
+static void list_reasons(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
+  (void)connection;
+  (void)used;
+  for (const struct reason_spec *reason = schema_reasons; reason->code; reason++) {
+    listing_add_text(rows, reason->code);
+    listing_add_text(rows, reason->severities);
+    listing_add_text(rows, reason->happened);
+    listing_add_text(rows, reason->remedy);
+  }
+}
+
 #define LAST_COLUMN {NULL, NULL, NULL, NULL}
 
 static const struct stored_column columns_of_tables[] = {
@@ -236,6 +248,13 @@ static const struct stored_column columns_of_formats[] = {
     {"description", "TEXT", NULL, "What such files are, and what writes them. Files are known by their content."},
     LAST_COLUMN,
 };
+static const struct stored_column columns_of_reasons[] = {
+    {"reason", "TEXT", NULL, "The code, as in diagnostics.reason."},
+    {"severity", "TEXT", NULL, "Severities that rows with the code may have: error, warning or info, the worst first."},
+    {"what_happened", "TEXT", NULL, "What happened, in sentences. diagnostics.message has the particulars."},
+    {"what_to_do", "TEXT", NULL, "What to do about it, in sentences."},
+    LAST_COLUMN,
+};
 static const struct stored_column columns_of_views[] = {
     {"name", "TEXT", NULL, "Name of the stored SELECT."},
     {"kind", "TEXT", NULL, "view, check, function (a SELECT with parameters), or broken."},
@@ -258,6 +277,7 @@ static const struct listing listings[] = {
     {"tfprof_columns", columns_of_columns, true, list_columns},
     {"tfprof_functions", function_listing_columns, false, function_listing},
     {"tfprof_formats", columns_of_formats, false, list_formats},
+    {"tfprof_reasons", columns_of_reasons, false, list_reasons},
     {"tfprof_views", columns_of_views, false, list_views},
     {"tfprof_panels", columns_of_panels, false, list_panels},
 };

@@ -597,6 +597,20 @@ def test_kinds_of_files():
     assert "dump written by tfprof-capture" in tfprof(text="help formats\n")[1]
 
 
+def test_help_by_name():
+    """Of functions and codes of diagnostics, as tfprof_functions and tfprof_reasons describe them."""
+    status, out, error = tfprof(text="help Percentile\nhelp op_diff\nhelp lost_kernels\n")
+    assert (status, error) == (0, "") and "percentile(x, p): window function\n\n  The value below" in out, (out, error)
+    assert "op_diff(a, b): table function\n" in out and "  SELECT percentile(dur_ns, 95) FROM steps;\n" in out, out
+    assert "lost_kernels: diagnostics of severity warning, info\n" in out, out
+    assert "  SELECT * FROM diagnostics WHERE reason = 'lost_kernels';\n" in out, out
+    status, out, error = tfprof(text="help lost_kernel\n")
+    assert (status, out) == (1, "") and "no help on 'lost_kernel'" in error, (out, error)
+    listed = tfprof("--format=csv", text="functions\n")
+    assert listed[1].startswith('function,title\n') and '"percentile(x, p)",' in listed[1], listed
+    assert listed == tfprof("--format=csv", text="\\df\n") == tfprof("--format=csv", text="show functions\n")
+
+
 def test_output_that_nobody_reads():
     query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT i FROM n"
     done = subprocess.run(

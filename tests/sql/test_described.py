@@ -59,6 +59,22 @@ def test_listings(engine):
     connection.close()
 
 
+def test_reasons(engine):
+    """What reading files tells has codes and severities that tfprof_reasons lists."""
+    corpus = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus")
+    connection, seen = engine(), set()
+    for folder in ("json", "xplane", "sql_dump", "hlo", "pprof", "memory_snapshot", "flight_recorder"):
+        for name in sorted(os.listdir(os.path.join(corpus, folder)))[:40]:
+            connection.query(f"SELECT tfprof_open('{os.path.join(corpus, folder, name)}')")
+    told = connection.values("""SELECT DISTINCT diagnostics.reason, ' ' || diagnostics.severity, ' ' || listed.severity
+        FROM diagnostics LEFT JOIN tfprof_reasons AS listed USING (reason)""")
+    for reason, severity, listed in told:
+        assert listed and severity in listed, (reason, severity, listed)
+        seen.add(reason)
+    assert len(seen) > 10, seen
+    connection.close()
+
+
 def write_run(path, dur_us):
     """Ten steps with an op each."""
     said = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": 1000 * i,
