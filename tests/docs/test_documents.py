@@ -3,6 +3,7 @@
 
 Documents are all files *.md. A link leads to a file, to a heading of one, or outside; a path in backquotes that begins
 with a folder of the source names a file or a folder (NAME in it stands for any).
+docs/checks.md has a row for each check.
 """
 
 import os
@@ -51,7 +52,18 @@ def missing_of(path):
             yield f"names {name}, which does not exist"
 
 
+def wrong_checks():
+    """Checks without a row in docs/checks.md, and rows without a check."""
+    with open(os.path.join(ROOT, "docs", "checks.md"), encoding="utf-8") as file:
+        tables = re.findall(r"^\| check \|.*\n\|[-|]+\n((?:\|.*\n)*)", file.read(), re.M)
+    rows = re.findall(r"^\| `(\w+)` \|", "".join(tables), re.M)
+    files = {re.sub(r"(_check)?\.sql$", "", name) for name in os.listdir(os.path.join(ROOT, "sql", "advise"))}
+    assert len(rows) == len(set(rows)), rows
+    return files ^ set(rows)
+
+
 def main():
+    assert not wrong_checks(), f"docs/checks.md has no row, or one too many, of: {sorted(wrong_checks())}"
     found = list(documents())
     assert len(found) >= 7, found
     missing = [f"{os.path.relpath(path, ROOT)} {what}" for path in found for what in missing_of(path)]
