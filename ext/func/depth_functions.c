@@ -229,9 +229,9 @@ const struct function_spec depth_functions[] = {
               "The members are count, mean, stddev, min, p25, p50, p75 and max. They are of the depth right after "
               "each start, which makes it one more, and each end, which makes it one less. Of those at the same time "
               "the starts come first. stddev is that of a sample, and percentiles are interpolated. NULL without "
-              "intervals. A row where one of the numbers is NULL does not count. The end of an interval that ends "
-              "before it starts comes first and makes the depth one less until it starts, as in traces whose clocks "
-              "of host and device disagree.",
+              "intervals. A row where one of the numbers is NULL does not count. An interval may end before it "
+              "starts where the clocks of host and device disagree. Its end comes first then, and the depth is one "
+              "less until it starts.",
               "SELECT depth_summary(start_ns, start_ns + dur_ns) FROM ops"}},
     {.name = "capped_ns",
      .argument_count = 4,

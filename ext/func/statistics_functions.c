@@ -225,8 +225,8 @@ const struct function_spec statistics_functions[] = {
      .text = {"x, p",
               "The value below which p percent of the values lie.",
               "p is 0 … 100, the same in all rows. The result is interpolated between neighbours. NULLs are left "
-              "out; NULL of no value at all. A text and another p are errors. It is that of SQLite where SQLite has "
-              "it built in.",
+              "out. Without any value the result is NULL. A text and another p are errors. It is that of SQLite "
+              "where SQLite has it built in.",
               "SELECT percentile(dur_ns, 95) FROM steps"}},
     {.name = "median",
      .argument_count = 1,
@@ -237,8 +237,8 @@ const struct function_spec statistics_functions[] = {
      .inverse = percentile_inverse,
      .text = {"x",
               "The value that half of the values lie below.",
-              "The same as percentile(x, 50). NULLs are left out; NULL of no value at all. It is that of SQLite "
-              "where SQLite has it built in.",
+              "The same as percentile(x, 50). NULLs are left out. Without any value the result is NULL. It is that "
+              "of SQLite where SQLite has it built in.",
               "SELECT median(dur_ns) FROM steps"}},
     {.name = "stddev",
      .argument_count = 1,
@@ -246,7 +246,7 @@ const struct function_spec statistics_functions[] = {
      .final = stddev_final,
      .text = {"x",
               "The standard deviation of a sample.",
-              "The sum of squares is divided by n - 1. NULLs are left out; NULL for fewer than two values. A text is "
+              "The sum of squares is divided by n - 1. NULLs are left out. NULL for fewer than two values. A text is "
               "an error.",
               "SELECT stddev(dur_ns) FROM steps"}},
     {0},

@@ -174,7 +174,7 @@ const struct function_spec text_functions[] = {
      .function = raise_error,
      .text = {"message",
               "Ends the query with the message as its error.",
-              "NULL of NULL, which is no error. It is for SELECTs whose parameters name what is not there, and it is "
+              "NULL of NULL, which is no error. It is for SELECTs with parameters that name what is not there. It is "
               "never computed beforehand, so that a CASE or a WHERE around it decides. RAISE() of SQLite is for "
               "triggers.",
               "SELECT raise_error(iif(count(*) < 0, 'there are no steps', NULL)) FROM steps"}},
@@ -191,10 +191,10 @@ const struct function_spec text_functions[] = {
      .argument_count = 1,
      .function = source_kind,
      .text = {"path",
-              "Whose code a source file is, as a text.",
-              "program; generated: exec() of texts, files of inductor, graphs of torch.fx; library; framework: "
-              "PyTorch and what only hands on to it; python: the library of Python. NULL where there is no file, as "
-              "of functions written in C.",
+              "The kind of code that a source file is, as a text.",
+              "program is code of the user. generated is what exec() runs as a text, files of inductor and graphs of "
+              "torch.fx. library is an installed package. framework is PyTorch and what only hands on to it. python "
+              "is the library of Python. NULL where there is no file, as of functions written in C.",
               "SELECT source_kind('train.py')"}},
     {.name = "ordered_concat",
      .argument_count = 3,

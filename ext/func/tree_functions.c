@@ -192,10 +192,10 @@ const struct function_spec tree_functions[] = {
      .text = {"id, parent, key, value",
               "Sums over trees, as a JSON object: for each key the values of the nodes that have it on their path "
               "from the root.",
-              "A row is a node. id, parent and key are integers, value is a number. A node whose parent is NULL or "
-              "no row is a root. A value counts once for a key, however often that is on the path. A NULL key is "
-              "none, a NULL value no value. Keys for which no node has a value are left out. Nodes on a circle, and "
-              "what hangs on them, count for nothing. NULL without rows. A text is an error.",
+              "A row is a node. id, parent and key are integers, value is a number. A node is a root where its "
+              "parent is NULL or no row. A value counts once for a key, however often that is on the path. A NULL "
+              "key is none, a NULL value no value. Keys for which no node has a value are left out. Nodes on a "
+              "circle, and what hangs on them, count for nothing. NULL without rows. A text is an error.",
               "SELECT path_sums(id, parent_id, length(name), dur_ns) FROM ops"}},
     {0},
 };

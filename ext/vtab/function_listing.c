@@ -17,15 +17,13 @@ SQLITE_EXTENSION_INIT3
 const struct stored_column function_listing_columns[] = {
     {"name", "TEXT", NULL, "Name of the function."},
     {"kind", "TEXT", NULL,
-     "How it is called. scalar: a value for a row. aggregate: a value for a group of rows. window: an aggregate that "
-     "may have OVER, too. table: rows, by SELECT * FROM name(…)."},
+     "scalar, aggregate, window (an aggregate that may have OVER, too) or table (rows, by SELECT * FROM name(…))."},
     {"parameters", "TEXT", NULL, "Its arguments in their order. Those in brackets may be left out."},
     {"title", "TEXT", NULL, "What it does or is, in a sentence."},
     {"description", "TEXT", NULL, "The arguments with their units, what comes back, what NULL means, and errors."},
     {"example", "TEXT", NULL, "A SELECT that uses it."},
     {"has_effects", "INTEGER", NULL,
-     "1 where it opens, closes, writes or sets something. Such a function cannot be used in views and triggers of a "
-     "database, and is missing where tfprof was loaded without access to files."},
+     "1 where it opens, closes, writes or sets something. Views and triggers of a database cannot use it."},
     {NULL, NULL, NULL, NULL},
 };
 

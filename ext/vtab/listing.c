@@ -229,8 +229,7 @@ static void list_reasons(struct connection *connection, struct listing_rows *row
 static const struct stored_column columns_of_tables[] = {
     {"name", "TEXT", NULL, "Name of the table."},
     {"rows", "INTEGER", "count",
-     "Number of its rows in all that is open. Asking for it makes the tables that are derived on first use, and reads "
-     "everything for what diagnostics tells of it."},
+     "Number of its rows in all that is open. Asking for it reads everything that is not read yet."},
     {"title", "TEXT", NULL, "What a row is, in a sentence."},
     {"message", "TEXT", NULL, "Tables of yours that have the name as well. NULL where there are none."},
     LAST_COLUMN,
