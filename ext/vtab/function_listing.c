@@ -51,8 +51,8 @@ static void add_registered(const struct connection *connection, struct listing_r
 /* Whether a line of a comment, from behind its hyphens on, describes a column. */
 static bool is_of_columns(const char *line) { return strncmp(line, "   ", 3) == 0 && islower((unsigned char)line[3]); }
 
-/* The paragraphs between the title and the columns, as one line (sqlite3_free); NULL: no memory. */
-static char *prose_of(const char *sql) {
+/* The paragraphs between the title and the columns, as one line (sqlite3_free); NULL: none, or no memory. */
+static char *prose_of(struct listing_rows *rows, const char *sql) {
   sqlite3_str *text = sqlite3_str_new(NULL);
   const char *line = sql + strcspn(sql, "\n");
   while (strncmp(line, "\n--", 3) == 0 && !is_of_columns(line + 3)) {
@@ -61,22 +61,25 @@ static char *prose_of(const char *sql) {
     if (length) sqlite3_str_appendf(text, "%s%.*s", sqlite3_str_length(text) ? " " : "", length, begin);
     line = begin + length;
   }
+  rows->is_out_of_memory |= sqlite3_str_errcode(text) == SQLITE_NOMEM;
   return sqlite3_str_finish(text);
 }
 
 /* The SELECT behind "Example: ", up to its semicolon (sqlite3_free); NULL: none, or no memory. */
-static char *example_of(const char *sql) {
+static char *example_of(struct listing_rows *rows, const char *sql) {
   static const char mark[] = "Example: ";
   const char *begin = strstr(sql, mark);
   if (!begin) return NULL;
   begin += sizeof mark - 1;
-  return sqlite3_mprintf("%.*s", (int)strcspn(begin, ";"), begin);
+  char *example = sqlite3_mprintf("%.*s", (int)strcspn(begin, ";"), begin);
+  rows->is_out_of_memory |= !example;
+  return example;
 }
 
 static void add_stored(struct listing_rows *rows) {
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     if (!select->parameters) continue;
-    char *prose = prose_of(select->sql), *example = example_of(select->sql);
+    char *prose = prose_of(rows, select->sql), *example = example_of(rows, select->sql);
     struct function_text text = {select->parameters, select->title, prose, example};
     add_function(rows, select->name, "table", &text, false);
     sqlite3_free(prose);

@@ -240,6 +240,10 @@ def test_completion():
     completes("select format_by\t", r"tes\(")
     completes("columns overh\t", "eads ")
     completes("forma\t", "t ")
+    completes("functi\t", "ons ")
+    completes("help percen\t", "tile ")
+    completes("help capture_stray\t", "_write ")
+    completes("SELECT * FROM tfprof_reas\t", "ons ")
     completes("SELECT * FROM step_sum\t", "mary ")
 
 

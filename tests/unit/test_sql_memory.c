@@ -61,6 +61,7 @@ static struct question { const char *sql; sqlite3_int64 answer; } questions[] = 
     {"SELECT CAST(median(dur_ns) + percentile(dur_ns, 50) + stddev(dur_ns) AS INTEGER) FROM ops", 0},
     {"SELECT count(*) FROM ops WHERE regexp_full_match('op [0-4]', name)", 0},
     {"SELECT count(*) > 20 FROM tfprof_views, tfprof_tables WHERE tfprof_tables.name = 'ops'", 0},
+    {"SELECT count(description) = count(*) AND count(example) = count(*) FROM tfprof_functions", 0},
     {"SELECT count(*) FROM ops a JOIN ops b ON b.name = a.name", 0},
 };
 enum { QUESTIONS = sizeof questions / sizeof questions[0] };
