@@ -29,6 +29,10 @@ replace() { # document, name; the text is in $part
       exit 1
     fi
   done
+  if [ ! -s "$part" ]; then
+    printf 'update_reference.sh: there is nothing to put into %s: is the build up to date?\n' "$document" >&2
+    exit 1
+  fi
   awk -v begin="$begin" -v end="$end" -v part="$part" '
     $0 == end { skipped = 0 }
     !skipped { print }
