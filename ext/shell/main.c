@@ -124,6 +124,14 @@ static bool is_statement(const char *word) {
   return sql_begins(word) || command_is(word);
 }
 
+/* `tfprof help median` is one command, where no file is meant. */
+static void join_help(int *count, char **words, char *help, size_t size) {
+  if (*count != 3 || strcasecmp(words[1], "help") != 0 || is_path(words[2])) return;
+  snprintf(help, size, "help %s", words[2]);
+  words[1] = help;
+  *count = 2;
+}
+
 /* Whether the last of several words is SQL though it does not begin so: nothing of that name exists, and few paths have
 ** blanks, or, where it is the only word, semicolons. */
 static bool is_meant_as_statement(char **words, int i, int count) {
@@ -404,6 +412,8 @@ int main(int argc, char **argv) {
     classic_settings_free(session.classic);
     return STATUS_OPEN;
   }
+  char help[80];
+  join_help(&argc, argv, help, sizeof help);
   /* `tfprof advise run` means `tfprof run advise`. Where something else is to be opened, no file of that name is
   ** meant. */
   int most_runs = argc - 1;

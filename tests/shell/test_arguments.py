@@ -604,6 +604,8 @@ def test_help_by_name():
     assert "op_diff(a, b): table function\n" in out and "  SELECT percentile(dur_ns, 95) FROM steps;\n" in out, out
     assert "lost_kernels: diagnostics of severity warning, info\n" in out, out
     assert "  SELECT * FROM diagnostics WHERE reason = 'lost_kernels';\n" in out, out
+    assert tfprof("help", "median") == tfprof(text="help median\n") and tfprof("help", "scope")[0] == 0
+    assert tfprof("help", "medan")[0] == 1
     status, out, error = tfprof(text="help lost_kernel\n")
     assert (status, out) == (1, "") and "no help on 'lost_kernel'" in error, (out, error)
     listed = tfprof("--format=csv", text="functions\n")
