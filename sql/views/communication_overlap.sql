@@ -20,7 +20,7 @@ SELECT
   covered.profile_id AS profile_id,
   profiles.rank AS rank,
   covered.communication_ns AS communication_ns,
-  covered.communication_ns + covered.compute_ns - covered.both_ns AS overlap_ns,
+  CAST(covered.communication_ns + covered.compute_ns - covered.both_ns AS INTEGER) AS overlap_ns,
   1.0 * (covered.communication_ns + covered.compute_ns - covered.both_ns) / covered.communication_ns AS overlap_ratio,
   covered.device_id AS device_id,
   devices.name AS device
