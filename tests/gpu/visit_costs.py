@@ -13,7 +13,7 @@ KEPT_BYTES = 300000
 BLOCKS = 40  # of 500 launches, in each state
 LONG_NS = 100e3  # of a kernel: what is recorded wrongly lasts until CUPTI is switched on again
 KERNELS_OF_STEPS = """SELECT count(kernels.id) AS count FROM steps LEFT JOIN kernels ON kernels.step_id = steps.id
-    WHERE is_warmup = 0 AND ops_recorded AND coalesce(sample_weight, 1) > 0 GROUP BY steps.id"""
+    WHERE is_warmup = 0 AND ops_recorded AND coalesce(steps.sample_weight, 1) > 0 GROUP BY steps.id"""
 WARM_SECONDS, SECONDS, PROFILED_SECONDS = 7, 23, 5  # a job is thinned when it took too much for five seconds
 
 
