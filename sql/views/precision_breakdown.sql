@@ -20,12 +20,14 @@
 -- XProf knows half and fp16 in names only.  It counts bfloat16 as 32 bit, and everything that it does not know, too.
 -- Cost: one pass over kernel_totals, a look-up of an op for each kernel name and op name.
 -- Example: SELECT device, precision, ratio FROM precision_breakdown;
-WITH names AS (
-  SELECT profile_id, device_id, name, op_name, max(last_op_id) AS op_id
+WITH sums AS ( -- of each step where these are told apart, for the error
+  SELECT profile_id, device_id, name, op_name, sampled_step_id, max(last_op_id) AS last_op_id,
+    sum(count * sample_weight) AS count, sum(1.0 * sum_ns) AS own_ns, sum(1.0 * sum_ns * sample_weight) AS sum_ns,
+    total(sum_ns * sample_weight) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
   FROM temp.kernel_totals WHERE kind = 'compute' AND is_measured = 1
-  GROUP BY profile_id, device_id, name, op_name
+  GROUP BY profile_id, device_id, name, op_name, sampled_step_id
 ), judged AS (
-  SELECT names.*,
+  SELECT sums.*, max(last_op_id) OVER (PARTITION BY profile_id, device_id, name, op_name) AS op_id,
     CASE
       WHEN name GLOB '*e4m3*' OR name GLOB '*e5m2*' OR name GLOB '*[Ff][Pp]8*' OR name GLOB '*loat8*'
         OR name GLOB '*_[su]8[su]8*' OR name GLOB '*_[iu]8i8*' OR name GLOB '*[^a-z]int8*' OR name GLOB '*i8816*'
@@ -38,8 +40,8 @@ WITH names AS (
       WHEN name GLOB '*float*' OR name GLOB '*sgemm*' OR name GLOB '*f32*' OR name GLOB '*s1688*'
         OR name GLOB 'nvjet_*sss_*' OR name GLOB 'Cijk_A???_B???_S*' THEN '32 bit'
     END AS by_name
-  FROM names
-), known AS MATERIALIZED (
+  FROM sums
+), known AS (
   SELECT judged.*,
     coalesce(judged.by_name, CASE
       WHEN ops.input_types GLOB '*Float8*' THEN '8 bit'
@@ -49,15 +51,9 @@ WITH names AS (
       ELSE 'unknown' END) AS precision
   FROM judged LEFT JOIN temp.ops AS ops ON ops.id = judged.op_id
 ), parts AS (
-  SELECT totals.profile_id AS profile_id, totals.device_id AS device_id, known.precision AS precision,
-    sum(totals.count * totals.sample_weight) AS count, sum(1.0 * totals.sum_ns * totals.sample_weight) AS sum_ns,
-    total(totals.sum_ns * totals.sample_weight) FILTER (WHERE totals.uses_tensor_core = 1) AS tensor_core_ns,
-    sample_error(totals.sum_ns, totals.sampled_step_id) AS sum_error_ns
-  FROM temp.kernel_totals AS totals
-  CROSS JOIN known ON known.profile_id = totals.profile_id AND known.device_id IS totals.device_id
-    AND known.name IS totals.name AND known.op_name IS totals.op_name
-  WHERE totals.kind = 'compute' AND totals.is_measured = 1
-  GROUP BY totals.profile_id, totals.device_id, known.precision
+  SELECT profile_id, device_id, precision, sum(count) AS count, sum(sum_ns) AS sum_ns,
+    sum(tensor_core_ns) AS tensor_core_ns, sample_error(own_ns, sampled_step_id) AS sum_error_ns
+  FROM known GROUP BY profile_id, device_id, precision
 )
 SELECT
   parts.profile_id AS profile_id,

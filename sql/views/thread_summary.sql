@@ -56,7 +56,7 @@ WITH ops_of AS MATERIALIZED (
   GROUP BY thread_id
 ), kernel_errors AS (
   SELECT thread_id, sample_error(sum_ns, sampled_step_id) AS error_ns
-  FROM temp.stream_totals WHERE is_kernel AND thread_id IS NOT NULL GROUP BY thread_id
+  FROM temp.stream_totals WHERE sampled_step_id IS NOT NULL AND is_kernel GROUP BY thread_id
 )
 SELECT
   threads.profile_id AS profile_id,
