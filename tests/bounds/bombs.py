@@ -353,8 +353,8 @@ def of_profiles():
 
     yield "inputs", b"".join(profile_node(i, fields=[(2, message((1, k), (2, k))) for k in range(200)])
                              for i in range(200)) + message((2, 1), (3, 0))
-    execs = [(12, message((1, step), (2, message((1, 1), (2, step + 1), (3, step + 2))))) for step in range(20000)]
-    yield "steps", profile_node(0, fields=execs) + message((2, 1), *((3, step) for step in range(20000)))
+    execs = [(12, message((1, step), (2, message((1, 1), (2, step + 1), (3, step + 2))))) for step in range(10000)]
+    yield "steps", profile_node(0, fields=execs) + message((2, 1), *((3, step) for step in range(10000)))
     lanes = message((1, 1), (2, 1), (3, 2), *((5, message((1, b"/device:CPU:%d" % i), (2, message(
         (1, message((1, b"\1\1"))))))) for i in range(10000)))
     yield "lanes", profile_node(0, fields=[(12, message((1, 0), (2, lanes)))]) + message((2, 1), (3, 0))

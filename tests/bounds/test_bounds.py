@@ -6,7 +6,7 @@
 Changed copies of real files of every format (tests/mutations), and the files of bombs.py, each made to be as large as
 it can be for its size.  Of each everything is asked that can be asked (ask_sql_everything.c, which also looks for
 numbers that cannot be true, but in rows drawn by chance: durations below 0, shares above 1), in a process that may use
-512 MB of memory and 40 times the file's size beyond what the extension itself takes, and 12 s of processor time and 1 s
+512 MB of memory and 40 times the file's size beyond what the extension itself takes, and 15 s of processor time and 1 s
 for each MB.  What takes more is kept in FOLDER and told, with what was asked then.  With FILEs these are asked alone.
 
 Without --count copies are made for --seconds, 5 unless told.  The same seed and number make the same copy.
@@ -48,7 +48,7 @@ def memory_allowed(size):
 
 
 def seconds_allowed(size):
-    return 12 + size // MEGABYTE
+    return 15 + size // MEGABYTE
 
 
 def files_of(folder, ending="*"):
