@@ -256,6 +256,16 @@ def test_jax():
     print("windows of JAX")
 
 
+def test_last_window():
+    """One whose last step is the program's last holds its steps, too: it is closed as the program ends."""
+    with Doubles() as here:
+        directory, _, _ = here.run("jax", jax(5), overhead=50)
+        windows, recorded, _ = check_steps(directory, 5, "await,dot.3")
+        assert [(one["first_step"], one["step_count"], one["ending"]) for one in windows] == [(2, 3, "steps")], windows
+        assert sorted(recorded) == [2, 3, 4], recorded
+    print("a window over the last steps")
+
+
 def check_time_of_windows(directory, count):
     """What they took lies between steps, or, where something came in between, is told as a part of one."""
     facts = capturing.query(directory, """WITH stops AS (

@@ -186,7 +186,7 @@ enum window_act windows_wanted(bool *is_chosen, bool *is_first) {
   enum window_act wanted = state.wanted;
   state.wanted = WINDOW_NOTHING;
   state.is_closing = wanted == WINDOW_CLOSE;
-  state.asked_ns = clock_monotonic_ns();
+  state.asked_ns = wanted != WINDOW_NOTHING ? clock_monotonic_ns() : 0; /* asked for nothing, it waits for nothing */
   state.is_settled = false;
   *is_chosen = state.is_chosen;
   /* What is kept must have the programs that its ops are of, which one window in half of its time has. */
