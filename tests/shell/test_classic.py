@@ -818,7 +818,8 @@ def test_completion():
                               ("advise -acc", "advise -accelerator_utilization.low_ratio "),
                               ("SELECT * FROM scope_v", "FROM scope_view "),
                               ("advise -checkers jo", "JobChecker "), ("op --max", "op --max_depth "),
-                              ("scope -account_type_regexes varh", "VarHandleOp "), ("help sc", "help scope ")):
+                              ("scope -account_type_regexes varh", "VarHandleOp "),
+                              ("help sc", "ope")):  # a bell between: scope, or scope_view
             completed(t, typed, wanted)
         t.send("op -step \t\t")
         t.expect(r"0 +1 *\n")
