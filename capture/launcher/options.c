@@ -20,7 +20,7 @@ enum option_kind {
   KIND_SAME, /* the same as another option with a value: --no-stacks is --python=none */
   KIND_TEXT,
   KIND_WORD,  /* one of `words` */
-  KIND_WORDS, /* some of them, parted by commas, or none */
+  KIND_WORDS, /* some of them, separated by commas, or none */
   KIND_SIZE,  /* bytes, with k, M or G behind them: powers of 1024 */
   KIND_LIMIT, /* the same, or 0: none */
   KIND_PERCENT,
@@ -47,144 +47,157 @@ struct option_spec {
 };
 
 static const struct option_spec specs[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {"output", 'o', KIND_TEXT, "DIR", "TFPROF_OUTPUT", false, "",
-                       "the run directory; made for you alone when it is missing, refused when it holds a recording, "
-                       "is a symbolic link or another user's. Without -o: tfprof-run, tfprof-run-2 ..."},
+    [OPTION_OUTPUT] =
+        {"output", 'o', KIND_TEXT, "DIR", "TFPROF_OUTPUT", false, "",
+         "The run directory. It is made for you alone where it is missing. It is refused where it holds a "
+         "recording, is a symbolic link or another user's. Without -o: tfprof-run, tfprof-run-2 ..."},
     [OPTION_FORCE] = {"force", 0, KIND_ON, NULL, "TFPROF_FORCE", false, "0",
-                      "remove the recording that DIR holds (its files and nothing else) and record anew"},
+                      "Remove the recording that DIR holds (its files and nothing else) and record anew."},
     [OPTION_OPS] = {"ops", 0, KIND_WORD, "sampled|all|none", "TFPROF_OPS", true, "sampled",
-                    "sampled: the ops of the first steps, then of one step in as many as the overhead allows; all: of "
-                    "every step; none: only steps, ranges, counters and memory. A program without steps is recorded "
-                    "whole"},
+                    "sampled: the ops of the first steps, then of one step in as many as the overhead allows. all: of "
+                    "every step. none: only steps, ranges, counters and memory. A program without steps is recorded "
+                    "whole."},
     [OPTION_OVERHEAD] = {"overhead", 0, KIND_PERCENT, "PERCENT", "TFPROF_OVERHEAD", true, "2",
-                         "by how much the run may become slower with --ops=sampled"},
+                         "By how much the run may become slower with --ops=sampled."},
     [OPTION_STEPS] = {"steps", 0, KIND_STEPS, "FIRST-LAST", "TFPROF_STEPS", true, "",
-                      "record the ops of these steps, all of them, and of no others; the first step is 0, both are "
-                      "included; 5 is step 5 alone; 10,15 is 10-15. With --attach: so many steps, 5 without it"},
+                      "Record the ops of these steps, all of them, and of no others. The first step is 0, both are "
+                      "included. 5 is step 5 alone; 10,15 is 10-15. With --attach: how many steps, 5 without it."},
     [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|calls|none", "TFPROF_PYTHON_MODE", true, "stacks",
-                       "stacks: from which line of Python each op was called; calls: each call of a Python function, "
-                       "too; none: neither"},
-    [OPTION_NO_STACKS] = {"no-stacks", 0, KIND_SAME, "none", NULL, false, NULL, "the same as --python=none"},
-    [OPTION_SOURCE] = {"no-source", 0, KIND_OFF, NULL, "TFPROF_SOURCE", true, "1",
-                       "do not record the text of the lines that ops were called from, of files and of notebooks' "
-                       "cells: which line it was, without what stands there"},
-    [OPTION_COMMAND] = {"no-command", 0, KIND_OFF, NULL, "TFPROF_COMMAND", true, "1",
-                        "do not record command lines. With them, words that look like keys or passwords are recorded "
-                        "as *** (--token ***), and with --no-source so is the code behind python -c"},
+                       "stacks: from which line of Python each op was called. calls: each call of a Python function, "
+                       "too. none: neither."},
+    [OPTION_NO_STACKS] = {"no-stacks", 0, KIND_SAME, "none", NULL, false, NULL, "The same as --python=none."},
+    [OPTION_SOURCE] =
+        {"no-source", 0, KIND_OFF, NULL, "TFPROF_SOURCE", true, "1",
+         "Do not record the text of the lines that ops were called from, of files and of notebooks' cells. "
+         "The numbers of the lines are still recorded."},
+    [OPTION_COMMAND] =
+        {"no-command", 0, KIND_OFF, NULL, "TFPROF_COMMAND", true, "1",
+         "Do not record command lines. Without this option, words in them that look like keys or passwords "
+         "are recorded as *** (--token ***), and with --no-source the code behind python -c is, too."},
     [OPTION_SHAPES] = {"no-shapes", 0, KIND_OFF, NULL, "TFPROF_SHAPES", true, "1",
-                       "do not record the shapes and types of the ops' inputs"},
-    [OPTION_MEMORY] =
-        {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
-         "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
-         "MiB come without their Python line"},
-    [OPTION_TRACE] = {"trace", 0, KIND_WORDS, "kernels|memory|api|sync|graphs|unified|overhead|environment|latency",
-                      "TFPROF_TRACE", true, "kernels,memory,api,sync,graphs,overhead",
-                      "what is recorded of GPUs, parted by commas, or none: kernels; copies, fills and allocations of "
-                      "the driver (memory); calls that launch, copy, wait or fail (api); waits and events (sync); each "
-                      "kernel of a CUDA graph, without kernels each launch of one (graphs); unified memory that moves "
-                      "(unified); what recording takes, and compilations (overhead); clocks and power as "
-                      "CUPTI has them (environment); of kernels, when they were queued and submitted (latency)"},
-    [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
-                            "how much a process may hold in memory of what is not written yet, from 1M on, beside "
-                            "64k for each thread; what comes when it is full is lost, and counted. What CUPTI hands "
-                            "over of a GPU has as much room again"},
+                       "Do not record the shapes and types of the ops' inputs."},
+    [OPTION_MEMORY] = {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
+                       "Do not record allocations and releases. Without this option, allocations below 1 MiB have no "
+                       "Python line while ops are not recorded."},
+    [OPTION_TRACE] =
+        {"trace", 0, KIND_WORDS, "kernels|memory|api|sync|graphs|unified|overhead|environment|latency", "TFPROF_TRACE",
+         true, "kernels,memory,api,sync,graphs,overhead",
+         "What is recorded of GPUs: none, or words separated by commas. kernels. memory: copies, fills and "
+         "allocations of the driver. api: calls that launch, copy, wait or fail. sync: waits and events. "
+         "graphs: each kernel of a CUDA graph, or without kernels each launch of one. unified: unified "
+         "memory that moves. overhead: what recording takes, and compilations. environment: clocks and "
+         "power as CUPTI has them. latency: when kernels were queued and submitted."},
+    [OPTION_BUFFER_SIZE] =
+        {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
+         "How much a process may hold in memory before it is written, from 1M on, beside 64k for each "
+         "thread. What comes when it is full is lost, and counted. What CUPTI hands over of a GPU has as "
+         "much room again."},
     [OPTION_MAX_SIZE] = {"max-size", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
-                         "how large the file of a process may become with ops and allocations; beyond it only steps, "
-                         "ranges, counters, and of memory what is live, peaks and sums are recorded; 0: no limit"},
-    [OPTION_MAX_RATE] = {"max-rate", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_RATE", true, "20M",
-                         "by how much the file of a process may grow in an hour, after the first minutes, which may "
-                         "take as much again: allocations and releases are recorded in the steps whose ops are, of the "
-                         "others what is held, peaks and sums by line, and ops in fewer steps. Of what --ops=all "
-                         "records, and of a program without steps, nothing is left out; 0: no limit"},
+                         "How large the file of a process may become with ops and allocations. Beyond it only steps, "
+                         "ranges and counters are recorded, and of memory what is live, peaks and sums. 0: no limit."},
+    [OPTION_MAX_RATE] =
+        {"max-rate", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_RATE", true, "20M",
+         "By how much the file of a process may grow in an hour. The first minutes may take as much again. "
+         "Beyond it ops are recorded in fewer steps. Allocations and releases are recorded in these steps "
+         "only. Other steps have what is held, peaks and sums by line. With --ops=all, and in a program "
+         "without steps, nothing is left out. 0: no limit."},
     [OPTION_MAX_GPU_RATE] =
         {"max-gpu-rate", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_GPU_RATE", true, "256M",
-         "the same for what GPUs did, beside it: kernels, copies, waits and the calls into CUDA are recorded in the "
-         "steps whose ops are once that much would be exceeded. Of a launch some 6 bytes are written, so that a job of "
-         "5,000 launches a second takes less than half of it; 0: no limit"},
+         "The same for what GPUs did, beside --max-rate. Beyond it kernels, copies, waits and the calls "
+         "into CUDA are recorded only in the steps that have their ops. A launch takes some 6 bytes, so a "
+         "job of 5,000 launches a second takes less than half of the default. 0: no limit."},
     [OPTION_HANG_AFTER] =
         {"hang-after", 0, KIND_SECONDS, "SECONDS", "TFPROF_HANG_AFTER", true, "20",
-         "what all threads of a process are at is recorded, once, when no step has ended for so long, and for five "
-         "times as long as its steps take: where they wait, their Python stacks, what they are in (hang_summary). A "
-         "program without steps is not watched; 0: nothing is"},
+         "Record once what all threads of a process do when no step has ended for so long, and for five "
+         "times as long as its steps take: where they wait, their Python stacks, the ops and ranges around "
+         "them (hang_summary). A program without steps is not watched. 0: nothing is."},
     [OPTION_KEEP] = {"keep", 0, KIND_TIME, "TIME", "TFPROF_KEEP", true, "",
-                     "write nothing but keep the last 30s, say, in memory (/dev/shm), and write them as a file of "
-                     "their own when something happens: a step takes too long (--slow-step); an exception "
-                     "ends the program or a thread; memory cannot be had; it hangs, crashes or is killed; "
-                     "--signal, --attach PID --write. What one process meets by itself makes all of the run on this "
-                     "machine write theirs. Kept are all steps, ranges, counters, collectives, and ops "
-                     "of the steps that --ops says: of few seconds --ops=all has more, at its cost"},
-    [OPTION_KEEP_AFTER] = {"keep-after", 0, KIND_DELAY, "TIME", "TFPROF_KEEP_AFTER", true, "2s",
-                           "with --keep: how long recording goes on before it is written, so that what follows is "
-                           "there, too, at the cost of memory for as long; where the program ends or is asked for it "
-                           "(--signal, --write) it is written at once; 0: always"},
-    [OPTION_SLOW_STEP] = {"slow-step", 0, KIND_FACTOR, "TIMES", "TFPROF_SLOW_STEP", true, "1.5",
-                          "with --keep: a step takes too long that takes more than so many times the median of the "
-                          "31 before it, but those that do so regularly, such as evaluations and checkpoints; 0: none "
-                          "does"},
-    [OPTION_KEEP_SIZE] = {"keep-size", 0, KIND_SIZE, "SIZE", "TFPROF_KEEP_SIZE", true, "256M",
-                          "how much memory a process may have for what --keep keeps; where more comes, a shorter time "
-                          "is kept, which diagnostics tell"},
+                     "Write nothing, but keep the last 30s, say, in memory (/dev/shm). They are written as a file of "
+                     "their own when something happens: a step takes too long (--slow-step), an exception ends the "
+                     "program or a thread, an allocation fails, the program hangs, crashes or is killed, or somebody "
+                     "asks (--signal, --attach PID --write). What one process meets by itself makes all processes of "
+                     "the run on this machine write. Kept are all steps, ranges, counters and collectives, and the ops "
+                     "of the steps that --ops says. --ops=all keeps more, at its cost."},
+    [OPTION_KEEP_AFTER] =
+        {"keep-after", 0, KIND_DELAY, "TIME", "TFPROF_KEEP_AFTER", true, "2s",
+         "With --keep: how long recording goes on before it is written, so that what follows is there, "
+         "too. That takes memory for as long. At the end of the program, and when somebody asks (--signal, "
+         "--write), it is written at once. 0: always at once."},
+    [OPTION_SLOW_STEP] =
+        {"slow-step", 0, KIND_FACTOR, "TIMES", "TFPROF_SLOW_STEP", true, "1.5",
+         "With --keep: a step takes too long when it takes more than so many times the median of the 31 "
+         "before it. Steps that do so regularly, such as evaluations and checkpoints, do not count. 0: "
+         "none does."},
+    [OPTION_KEEP_SIZE] =
+        {"keep-size", 0, KIND_SIZE, "SIZE", "TFPROF_KEEP_SIZE", true, "256M",
+         "How much memory a process may have for what --keep keeps. Where more comes, a shorter time is "
+         "kept, and diagnostics say so."},
     [OPTION_SIGNAL] = {"signal", 0, KIND_SIGNAL, "NAME", "TFPROF_SIGNAL", true, "",
-                       "with --keep: a signal at which what is kept is written, such as USR2 (kill -USR2 PID); the "
-                       "program goes on, and its own handler is called, too"},
+                       "With --keep: a signal at which what is kept is written, such as USR2 (kill -USR2 PID). The "
+                       "program goes on, and its own handler is called, too."},
     [OPTION_HANG_C_STACKS] =
         {"hang-c-stacks", 0, KIND_ON, NULL, "TFPROF_HANG_C_STACKS", true, "0",
-         "when a process hangs, record the stacks of C and C++ of its threads, too (hang_threads.c_stack), by a signal "
-         "to each: one of the last real-time signals, which the program does not use. Threads that wait in a call that "
-         "it would end with EINTR, such as poll, are left out"},
-    [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
-                        "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
-                        "by itself where the command line or the script's first line has such an option"},
+         "When a process hangs, record the stacks of C and C++ of its threads, too (hang_threads.c_stack). "
+         "A signal to each does that: one of the last real-time signals, which the program does not use. "
+         "Threads in a call that the signal would end with EINTR, such as poll, are left out."},
+    [OPTION_PRELOAD] =
+        {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
+         "Reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD. That is "
+         "done without this option where the command line or the script's first line has such an option."},
     [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0",
-                      "print nothing unless something is wrong"},
+                      "Print nothing unless something is wrong."},
     [OPTION_DORMANT] = {"dormant", 0, KIND_ON, NULL, "TFPROF_DORMANT", true, "0",
-                        "record nothing until somebody asks for it by --attach: until then the program runs as without "
-                        "tfprof-capture"},
+                        "Record nothing until somebody asks for it by --attach. Until then the program runs as without "
+                        "tfprof-capture."},
     [OPTION_LIST] = {"list", 0, KIND_ON, NULL, NULL, false, "0",
-                     "what can be attached to, and what is being recorded: process, rank, steps so far, state, "
-                     "framework and program; with --attach run:DIR those of a run that can be, with exit status 1 "
-                     "where there is none"},
-    [OPTION_ATTACH] = {"attach", 0, KIND_TEXT, "WHOM", NULL, false, "",
-                       "record some steps of a program that was started with --dormant and runs, or of one that "
-                       "Python 3.14 or later runs, however it was started: the number of a "
-                       "process, several of them parted by commas, rank:N, or 'rank:*', all ranks of a job at the same "
-                       "moment, or run:DIR, all of a run; --steps 5 or --for 2s; into its own run, or with -o into "
-                       "another. HOST:PORT is a "
-                       "profiler server that a TensorFlow or JAX program has started itself, and has a run of its own "
-                       "without -o. Ctrl-C ends it in order. The exit status is 0, 1 when some failed, 125 when all "
-                       "did"},
+                     "Show what can be attached to, and what is being recorded: process, rank, steps so far, state, "
+                     "framework and program. With --attach run:DIR only the processes of that run; exit status 1 where "
+                     "there is none."},
+    [OPTION_ATTACH] =
+        {"attach", 0, KIND_TEXT, "WHOM", NULL, false, "",
+         "Record some steps (--steps 5) or some time (--for 2s) of a program that runs. It was started "
+         "with --dormant, or Python 3.14 or later runs it, however it was started. WHOM is the number of a "
+         "process, several separated by commas, rank:N, 'rank:*' for all ranks of a job at the same "
+         "moment, or run:DIR for all of a run. They are recorded into their own run, or with -o into "
+         "another. HOST:PORT is a profiler server that a TensorFlow or JAX program has started itself; "
+         "without -o it has a run of its own. Ctrl-C ends it in order. The exit status is 0, 1 when some "
+         "failed, 125 when all did."},
     [OPTION_FOR] = {"for", 0, KIND_TEXT, "TIME", NULL, false, "",
-                    "with --attach: how long, from the next step on: 2s, 500ms, 1m; of profiler servers 2s without it"},
-    [OPTION_HOST_TRACER_LEVEL] = {"host-tracer-level", 0, KIND_NUMBER, "0-3", NULL, false, "",
-                                  "with --attach HOST:PORT: what is recorded of the host: 0: nothing; 1: what the "
-                                  "program marks; 2: and what the framework does; 3: and what is cheap, too. 2 without "
-                                  "it"},
-    [OPTION_DEVICE_TRACER_LEVEL] = {"device-tracer-level", 0, KIND_NUMBER, "0-1", NULL, false, "",
-                                    "the same of devices: 1: what they do; 0: nothing. 1 without it"},
-    [OPTION_PYTHON_TRACER_LEVEL] = {"python-tracer-level", 0, KIND_NUMBER, "0-1", NULL, false, "",
-                                    "the same of Python: 1: each call of a function; 0: nothing. 0 without it"},
-    [OPTION_RETRIES] = {"retries", 0, KIND_NUMBER, "0-100", NULL, false, "",
-                        "with --attach HOST:PORT: how often it is asked once more where nothing happened while it "
-                        "recorded. 3 without it"},
+                    "With --attach: how long, from the next step on: 2s, 500ms, 1m. Profiler servers: 2s without it."},
+    [OPTION_HOST_TRACER_LEVEL] =
+        {"host-tracer-level", 0, KIND_NUMBER, "0-3", NULL, false, "",
+         "With --attach HOST:PORT: what is recorded of the host. 0: nothing. 1: what the program marks. 2: "
+         "and what the framework does. 3: and what is cheap, too. 2 without it."},
+    [OPTION_DEVICE_TRACER_LEVEL] =
+        {"device-tracer-level", 0, KIND_NUMBER, "0-1", NULL, false, "",
+         "With --attach HOST:PORT: what is recorded of devices. 0: nothing. 1: what they do. 1 without it."},
+    [OPTION_PYTHON_TRACER_LEVEL] =
+        {"python-tracer-level", 0, KIND_NUMBER, "0-1", NULL, false, "",
+         "With --attach HOST:PORT: what is recorded of Python. 0: nothing. 1: each call of a function. 0 "
+         "without it."},
+    [OPTION_RETRIES] =
+        {"retries", 0, KIND_NUMBER, "0-100", NULL, false, "",
+         "With --attach HOST:PORT: how often the server is asked once more where nothing happened while it "
+         "recorded. 3 without it."},
     [OPTION_ADD] = {"add", 0, KIND_ON, NULL, NULL, false, "0",
-                    "with --attach -o DIR: beside the recording that DIR holds, as one more of its files"},
+                    "With --attach -o DIR: add a file to the recording that DIR holds."},
     [OPTION_WRITE] = {"write", 0, KIND_ON, NULL, NULL, false, "0",
-                      "with --attach, of a program that was started with --keep: what it keeps is written now"},
-    [OPTION_CHECK] =
-        {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
-         "record nothing and run no program, but try what can be recorded with python3, or with the Python "
-         "that PROGRAM is or names, and what CUPTI allows on this machine (driver, libraries, permission, "
-         "container), and say how to get the rest; the exit status is 0 when ops can be recorded, else 125"},
-    [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
-    [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},
+                      "With --attach, of a program that was started with --keep: write now what it keeps."},
+    [OPTION_CHECK] = {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
+                      "Record nothing and run no program. Try what can be recorded with python3, or with the Python "
+                      "that PROGRAM is or names, and what CUPTI allows on this machine (driver, libraries, permission, "
+                      "container). Say how to get the rest. The exit status is 0 when ops can be recorded, else 125."},
+    [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "This text."},
+    [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "The version."},
 };
 
 /* ---- Help. */
 
 static const char help_begin[] =
-    "Records what a training program in PyTorch, or any that uses CUDA or NVTX, does,\n"
-    "without any change to it, so that it can be asked about in SQL. Of TensorFlow,\n"
-    "Keras and JAX the ops are recorded in some of the steps, by their own profilers.\n"
+    "Records what a training program does, without any change to it, so that you can\n"
+    "ask about it in SQL. The program uses PyTorch, CUDA or NVTX. The ops of\n"
+    "TensorFlow, Keras and JAX are recorded in some of the steps, by their own\n"
+    "profilers.\n"
     "\n"
     "  tfprof-capture -- python train.py             record into tfprof-run\n"
     "  tfprof-capture -o run -- python train.py      record into the directory run\n"
@@ -197,7 +210,8 @@ static const char help_begin[] =
     "                                                started a profiler server\n"
     "  tfprof-capture --keep 30s -o run -- python ...\n"
     "                                                the last seconds, if need be\n"
-    "and then, at once or while it still runs,\n"
+    "\n"
+    "Then, at once or while it still runs:\n"
     "\n"
     "  tfprof run                                    an SQL prompt on the recording\n"
     "  tfprof run \"SELECT * FROM step_summary\"       one answer\n"
@@ -212,26 +226,28 @@ static const char help_begin[] =
 
 static const char help_end[] =
     "\n"
-    "An option with a variable in brackets can be set by it, too; the command line\n"
-    "wins. A value in brackets is what holds without either, or what the option sets\n"
-    "it to. Sizes are bytes, or with k, M, G behind them powers of 1024.\n"
+    "A variable in brackets sets its option, too. The command line wins. A value in\n"
+    "brackets is the default, or what the option sets the variable to. Sizes are\n"
+    "bytes; k, M, G behind them are powers of 1024.\n"
     "\n"
-    "While it records, tfprof-capture prints to stderr only. Signals sent to it go on\n"
-    "to the program, and it ends as the program does: with its exit status, or by its\n"
-    "signal. Exit statuses of its own, as env(1) has them; with each of them the\n"
-    "program was not run:\n"
+    "While it records, tfprof-capture prints to stderr only. It hands signals on to\n"
+    "the program. It ends as the program does: with its exit status, or by its\n"
+    "signal.\n"
+    "\n"
+    "Each process that imports PyTorch, TensorFlow or JAX, initialises CUDA or calls\n"
+    "NVTX writes DIR/HOST-PID.tfprof as it goes. However the program ends, all but\n"
+    "the last second is there.\n"
+    "\n"
+    "Such a file is for people who may see the program. It holds command lines, host\n"
+    "and job, paths, source lines, and the names of threads, ranges and modules.\n"
+    "\n"
+    "Exit statuses of its own are those of env(1). With each of them the program was\n"
+    "not run:\n"
     "\n"
     "    2  the command line is wrong\n"
     "  125  it cannot record: the run directory cannot be used or holds a recording\n"
     "  126  the program cannot be run\n"
-    "  127  there is no such program\n"
-    "\n"
-    "Each process that imports PyTorch, TensorFlow or JAX, initialises CUDA or calls\n"
-    "NVTX writes DIR/HOST-PID.tfprof as it goes: however the program ends, all but\n"
-    "the last second is there.\n"
-    "\n"
-    "Such a file is for whoever may see the program: it holds command lines, host\n"
-    "and job, paths, source lines, and the names of threads, ranges and modules.\n";
+    "  127  there is no such program\n";
 
 /* What help says of the sizes. */
 enum { MINIMUM_BYTES = 1 << 20 };
