@@ -8,7 +8,7 @@
 -- With tfprof_set('compat', 1) each node counts in the last step that has it itself, timed or not, as in TensorFlow's
 -- profiler, where the ratio falls to 0 when these are several steps; and a GPU of a graph counts only with such nodes.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.
--- Columns: those of every check, see sql/README.md; value is the idle share.  Cost: one pass over the
+-- Columns: those of every check, see docs/checks.md; value is the idle share.  Cost: one pass over the
 -- node_steps of one step, or over kernels, and one look at step_segment_totals.
 -- Example: SELECT message FROM advise WHERE check_name = 'accelerator_utilization';
 WITH settings AS MATERIALIZED (

@@ -11,7 +11,7 @@
 -- steps were measured, it is critical: then the marks leave out most of what the loop does.
 -- What it would save: that time, but for ops that run there, since moving these does not make them fewer, and no more
 -- than devices idle.
--- Columns: those of every check, see sql/README.md.  Cost: linear in steps, and in ranges, ops, kernels and
+-- Columns: those of every check, see docs/checks.md.  Cost: linear in steps, and in ranges, ops, kernels and
 -- input_events where there are such gaps.
 -- Needs: steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'between_steps';

@@ -6,7 +6,7 @@
 -- Threshold: one.
 -- What it would save: the time of these BiasAdd, of PyTorch of the additions inside of convolutions (on devices where
 -- they have any), in as many steps as were measured; NULL where these are no ops of their own.
--- Columns: those of every check, see sql/README.md; value counts layers.  Cost: one pass over the ops of a step.
+-- Columns: those of every check, see docs/checks.md; value counts layers.  Cost: one pass over the ops of a step.
 -- Needs: ops, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'bias_before_normalization';
 WITH last AS MATERIALIZED (

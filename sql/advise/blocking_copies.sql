@@ -8,8 +8,8 @@
 -- recorded.
 -- Thresholds: 1 % of the step time, or 0.1 % where it happens more than three times a step; a warning from 5 % on.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over transfers, one look-up of a call for each that
--- counts, and code_trace_line.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over transfers, one look-up of a call for each
+-- that counts, and code_trace_line.
 -- Needs: transfers.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'blocking_copies';
 WITH time AS MATERIALIZED (

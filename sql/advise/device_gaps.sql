@@ -8,7 +8,7 @@
 -- reaches beyond the step as all of it).  Gaps before work that a step launched come to no more than the steps.
 -- Thresholds: 5 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps, if they were closed.
--- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, one pass over device_activities where
+-- Columns: those of every check, see docs/checks.md.  Cost: that of gap_causes, one pass over device_activities where
 -- there are no steps, and code_trace_line.
 -- Needs: device_activities.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_gaps';

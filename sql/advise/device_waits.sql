@@ -7,7 +7,7 @@
 -- end of a step, which is no harm: waits during which the device goes on do not count.
 -- Thresholds: 1 % of the step time; a warning from 5 % on.
 -- What it would save: these gaps, of all devices.  That the host is no longer ahead afterwards costs besides.
--- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, one pass over api_calls and transfers,
+-- Columns: those of every check, see docs/checks.md.  Cost: that of gap_causes, one pass over api_calls and transfers,
 -- and code_trace_line.
 -- Needs: device_activities.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_waits';

@@ -11,7 +11,7 @@
 -- What it would save: half of that time, as numbers of half the size take half the memory traffic and half the time
 -- in vector units; on devices that are not made for numbers of 64 bits (compute capabilities other than 6.0, 7.0,
 -- 8.0, 9.0, 10.0), which compute them at a thirty-second of the rate or less, nine tenths.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over the types of ops.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over the types of ops.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'double_precision';
 WITH step_time AS MATERIALIZED (

@@ -6,7 +6,7 @@
 -- What it would save: what of it is not the ops' own work (EagerKernelExecute inside; of JAX the ops that XLA compiled
 -- on that thread): looking up, copying, placing.
 -- PyTorch calls all ops like that: see tiny_ops and launch_bound.
--- Columns: those of every check, see sql/README.md.  Cost: that of eager_calls.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of eager_calls.
 -- Needs: ops, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'eager_ops';
 WITH times AS MATERIALIZED (

@@ -16,7 +16,7 @@
 -- prompt's `advise -checkers`, which also tells of accelerators that did nothing, as TensorFlow's profiler does.
 -- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000);
 -- every_source (0).
--- Columns: those of every check, see sql/README.md; value is the time in ns, saves_ns NULL.  Cost: the classic views.
+-- Columns: those of every check, see docs/checks.md; value is the time in ns, saves_ns NULL.  Cost: the classic views.
 -- Example: SELECT message FROM advise WHERE check_name = 'expensive_operation';
 WITH RECURSIVE settings AS MATERIALIZED (
   SELECT tfprof_setting('expensive_operation.count', 3) AS count,

@@ -6,7 +6,7 @@
 -- copies hold up the host is pageable_copies', blocking_copies' and device_waits'.
 -- Thresholds: 2 % of the step time; a warning from 10 % on.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over step_segments, and over transfers.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over step_segments, and over transfers.
 -- Needs: transfers, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'exposed_copies';
 WITH time AS MATERIALIZED (

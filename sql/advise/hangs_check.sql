@@ -12,7 +12,7 @@
 -- Threshold: what the recorder watches for, in seconds (--hang-after).
 -- What it would save: the time that the hangs lasted, without a usual step; none where all ended in order, and of
 -- dumps, which do not tell how long it lasted: nor have they a value.
--- Columns: those of every check, see sql/README.md.  Cost: that of hang_summary, and linear in the steps of processes
+-- Columns: those of every check, see docs/checks.md.  Cost: that of hang_summary, and linear in the steps of processes
 -- that hung.
 -- Needs: hangs.
 -- Example: SELECT severity, message FROM advise WHERE check_name = 'hangs';

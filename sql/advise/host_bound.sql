@@ -27,7 +27,7 @@
 -- is seen of that, or Python was seen four times or less, or all may be calls of ops, half of what is above a tenth of
 -- it, and else all above a tenth; no more than the time in which devices idle, since their work remains; in steps
 -- whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them,
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over ops, when host_steps is derived from them,
 -- one over ranges, and that of python_parts.
 -- Needs: steps, ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';

@@ -10,7 +10,7 @@
 -- Thresholds: a twentieth of the step time, seen three times; three tenths are critical when that is a millisecond
 -- per step or more and ten steps were measured.
 -- What it would save: all of it, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: that of python_parts.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of python_parts.
 -- Needs: steps, ops, python_samples.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'host_waits';
 WITH step_time AS (

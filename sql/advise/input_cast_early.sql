@@ -6,7 +6,7 @@
 -- processes and in waits for input, where a conversion from unsigned char goes on in the same thread.
 -- Thresholds: the steps wait for 5 % of their time, and these ops take 2 % of it.
 -- What it would save: three quarters of their time, but no more than what the steps wait for.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, two passes over ops where they
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, two passes over ops where they
 -- wait.
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_cast_early';

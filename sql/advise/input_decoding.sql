@@ -6,7 +6,7 @@
 -- with the process that trains.
 -- Thresholds: the steps wait for 5 % of their time, and decoding takes 20 % of the step time, on one processor or more.
 -- What it would save: what the steps wait for, but no more than the decoding.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and one pass over ops where they wait.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over ops where they wait.
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_decoding';
 WITH waiting AS MATERIALIZED (

@@ -10,7 +10,7 @@
 -- The message names the line that waits, and where the loader works on that thread the one at which Python is meanwhile
 -- (python_looks in ranges of the input), if a third of what was seen there was at that.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and
 -- linear in python_samples.
 -- Needs: input_events, steps.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';

@@ -4,7 +4,7 @@
 -- to the last.  Step times, and everything that is measured against them, leave out what passes there.
 -- Threshold: 5 % of the time of steps and that input together.
 -- What it would save: that time, where a pipeline that works ahead makes it vanish.
--- Columns: those of every check, see sql/README.md.  Cost: linear in steps and input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: linear in steps and input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_outside_steps';
 WITH loops AS MATERIALIZED (

@@ -5,7 +5,7 @@
 -- since each holds Python's lock, which the training loop wants as well.  All of it counts, on whatever thread.
 -- Thresholds: the steps wait for 5 % of their time, and the functions take 5 % of it.
 -- What it would save: that time, but no more than what the steps wait for.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and one pass over ops where they wait.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over ops where they wait.
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_python';
 WITH waiting AS MATERIALIZED (

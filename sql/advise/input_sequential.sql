@@ -6,7 +6,7 @@
 -- however many places there are.  A loader of PyTorch without workers is input_loading's.
 -- Thresholds: the steps wait for 5 % of their time, and the iterator has 20 % of the time of all iterators.
 -- What it would save: three quarters of what it takes, four places at a time, but no more than what the steps wait.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_sequential';
 WITH waiting AS MATERIALIZED (

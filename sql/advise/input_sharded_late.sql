@@ -5,7 +5,7 @@
 -- A DistributedSampler of PyTorch hands out indices before anything is read, so there is nothing to find there.
 -- Thresholds: 1 % of the step time; a warning from 5 % on, where steps wait for input (input_waits).
 -- What it would save: that time, but no more than what the steps wait for.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_sharded_late';
 WITH iterators AS MATERIALIZED (

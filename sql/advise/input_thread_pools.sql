@@ -4,7 +4,7 @@
 -- where neither steps nor input run by themselves: whichever comes later waits.
 -- Thresholds: 5 % of the step time, and steps wait for input for 5 % (input_waits) or have devices that they feed.
 -- What it would save: half of it, but no more than what the steps wait for.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_thread_pools';
 WITH pool AS MATERIALIZED (

@@ -5,7 +5,7 @@
 -- looked through.  A loader of PyTorch without workers is input_loading's.
 -- Threshold: the steps wait for 5 % of their time.
 -- What it would save: waiting, as far as there is other work in the steps for it to hide behind.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_unprefetched';
 WITH waiting AS MATERIALIZED (

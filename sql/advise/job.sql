@@ -21,7 +21,7 @@
 --                                  launches everything
 --   left_ratio (0.05)              of memory: less of it left, and the process may be killed
 -- TensorFlow's profiler announces such a check, and says nothing; nor does this one with tfprof_set('compat', 1).
--- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: one pass over transfers, collectives,
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL.  Cost: one pass over transfers, collectives,
 -- counters.
 -- Example: SELECT message FROM advise WHERE check_name = 'job';
 WITH settings AS MATERIALIZED (

@@ -7,7 +7,7 @@
 -- measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
 -- Thresholds: 10 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps but for a microsecond of each, which kernels in a graph have between them as well.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over device_activities, and where the
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over device_activities, and where the
 -- check speaks that of device_kernel_totals.
 -- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'launch_bound';

@@ -6,7 +6,7 @@
 -- (gpu_private, gpu_shared).
 -- Thresholds: 3 % of the step time; a warning from 15 % on, as there.
 -- What it would save: what is beyond these 3 %.
--- Columns: those of every check, see sql/README.md.  Cost: that of input_waits and step_segment_totals.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits and step_segment_totals.
 -- Needs: input_events, steps, device_activities.
 -- Example: SELECT message FROM advise WHERE check_name = 'launch_contention';
 WITH fed AS MATERIALIZED (

@@ -3,7 +3,7 @@
 -- For each profile the longest compilation (of its phases the outermost one), in whichever step or before all.
 -- Thresholds: half of the time that was recorded, and a second.
 -- What it would save: all of it, where a run that follows finds what was compiled.
--- Columns: those of every check, see sql/README.md.  Cost: linear in compilations.
+-- Columns: those of every check, see docs/checks.md.  Cost: linear in compilations.
 -- Needs: compilations.
 -- Example: SELECT message FROM advise WHERE check_name = 'long_compilation';
 WITH longest AS (

@@ -5,7 +5,7 @@
 -- PyTorch on a GPU it follows from addresses).
 -- Thresholds: 10 % of the allocator's memory, where that is half of the device's or more (or that is not known), and
 -- half of it was in use: while there is plenty it does no harm.
--- Columns: those of every check, see sql/README.md; saves_ns is NULL: it is what a larger batch needs.
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL: it is what a larger batch needs.
 -- Cost: that of memory_summary.
 -- Needs: memory_events.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_fragmentation';

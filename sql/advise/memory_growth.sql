@@ -5,7 +5,7 @@
 -- last quarter, so that start-up and single peaks do not count.  In each quarter in between it has to grow by a tenth
 -- of that, since what is taken once is kept, but does not keep growing.  The check speaks when there are at least 20
 -- readings (about as many seconds) and the growth is above 10 % and 64 MiB.
--- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: linear in counters.
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL.  Cost: linear in counters.
 -- Needs: counters.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_growth';
 WITH trained AS MATERIALIZED (

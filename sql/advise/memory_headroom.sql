@@ -3,7 +3,7 @@
 -- For each profile and device whose size is known: the most that the allocator held of it (for devices without a
 -- reserve the most in use) against the size.  The check speaks above 90 %, where a slightly longer batch may fail.
 -- Memory of other processes is not seen.  What has no line is named as in memory_by_line, and its share is told.
--- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: that of memory_by_line where it speaks.
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL.  Cost: that of memory_by_line where it speaks.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_headroom';
 WITH filled AS MATERIALIZED (
   SELECT profile_id, id AS device_id, peak_bytes AS bytes, name, memory_bytes

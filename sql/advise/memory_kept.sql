@@ -6,7 +6,7 @@
 -- The check speaks where half of the measured steps, and at least ten, still hold memory of the line, 1 MiB or more in
 -- all.  Where ops were recorded only in some steps, pieces below 1 MiB have a line only there: those steps stand for
 -- the others (steps.sample_weight).
--- Columns: those of every check, see sql/README.md; saves_ns is NULL; value is the share of steps.
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL; value is the share of steps.
 -- Cost: one pass over allocations, code_traces where something is live.
 -- Needs: allocations, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_kept';

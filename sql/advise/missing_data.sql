@@ -7,7 +7,7 @@
 -- ops in which no step was recognised, since most other checks need steps, with what is repeated there instead
 -- (candidate_steps), and one for a graph of TensorFlow of which
 -- no step was traced.
--- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: reads and verifies every profile whole.
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL.  Cost: reads and verifies every profile whole.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'missing_data';
 WITH told AS (
   SELECT processes.run_id AS run_id, min(processes.profile_id) AS profile_id, told.severity AS severity,

@@ -9,7 +9,7 @@
 -- step that has any, times the share of steps that have, and a step counts for 1.5 times the median step at most: one
 -- during which the machine did something else speaks for no other, and step_time_outliers has what is beyond.
 -- The line is the one that calls checkpoint(), of several the one with the most ops below it.
--- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: linear in
+-- Columns: those of every check, see docs/checks.md; value is the share of the step time.  Cost: linear in
 -- step_phases, and that of memory_summary.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'needless_checkpoints';

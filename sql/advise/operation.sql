@@ -9,7 +9,7 @@
 --      take more of the device's time than the nodes themselves, changing the layout of some more is advised against.
 --   3. Kernels that convert between the two layouts take a noticeable share of the kernels' time.
 -- Setting: conversion_ratio (0.05), the share from which conversions are told: below it nothing much is won.
--- Columns: those of every check, see sql/README.md; value counts nodes, or is that share; saves_ns is the time of the
+-- Columns: those of every check, see docs/checks.md; value counts nodes, or is that share; saves_ns is the time of the
 -- conversions.  Cost: one pass over nodes, node_steps and kernels.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'operation';
 WITH normalised AS (

@@ -7,7 +7,7 @@
 -- forward and backward in it, is not counted (step_phases, ranges.op_count).  Those of PyTorch's that have no such form
 -- are left out: LBFGS, which works on one vector and calls the more ops the longer its search, and SparseAdam.
 -- What it would save: half of the optimizer's time, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, where ranges are made of
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over ops, where ranges are made of
 -- them, else linear in ops.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'optimizer_loop';
 WITH measured AS (

@@ -3,7 +3,7 @@
 -- One finding for each profile and device on which memory ran out: the last failure, with the line that asked and the
 -- three lines that held most of what was live at that moment, or what has none (memory_by_line.name).  The check speaks
 -- from the first failure on.
--- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: one pass over allocations, code_traces.
+-- Columns: those of every check, see docs/checks.md; saves_ns is NULL.  Cost: one pass over allocations, code_traces.
 -- Needs: memory_events.
 -- Example: SELECT message FROM advise WHERE check_name = 'out_of_memory';
 WITH failures AS (

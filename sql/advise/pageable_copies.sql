@@ -7,8 +7,8 @@
 -- the call waits for before is in device_waits.  Where calls were not recorded it is the copy's own duration.
 -- Thresholds: 0.1 % of the step time; a warning from 2 % on.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over transfers, one look-up of a call for each that
--- counts, and code_trace_line.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over transfers, one look-up of a call for each
+-- that counts, and code_trace_line.
 -- Needs: transfers.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'pageable_copies';
 WITH time AS MATERIALIZED (

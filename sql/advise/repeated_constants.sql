@@ -12,7 +12,7 @@
 -- one finding; it names the statement that takes most, and others.
 -- Threshold: 2 % of the step time.
 -- What it would save: that time, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: two passes over the names of ops.
+-- Columns: those of every check, see docs/checks.md.  Cost: two passes over the names of ops.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'repeated_constants';
 WITH makers(name) AS (

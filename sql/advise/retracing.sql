@@ -6,7 +6,7 @@
 -- The message names a function, or of XLA a program (jit_step), where these are told.
 -- Thresholds: 2 % of the step time, in two steps or more.
 -- What it would save: all of it but the dearest step.
--- Columns: those of every check, see sql/README.md.  Cost: linear in compilations; one pass over ops of profiles of
+-- Columns: those of every check, see docs/checks.md.  Cost: linear in compilations; one pass over ops of profiles of
 -- TensorFlow.
 -- Needs: steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'retracing';

@@ -17,7 +17,7 @@
 -- steps were measured.
 -- What it would save: all of that, in steps whose ops were not recorded as in those whose were: the same over whole
 -- tensors takes a few ops.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over the names of ops, one sort of what is called
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over the names of ops, one sort of what is called
 -- so often, with the calls of modules in those steps.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'scalar_loop';

@@ -5,7 +5,7 @@
 -- of 64 KiB and less are left out.
 -- Threshold: 1 % of the step time; a warning from 5 % on.
 -- What it would save: that time.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over transfers.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over transfers.
 -- Needs: transfers.
 -- Example: SELECT message FROM advise WHERE check_name = 'serial_device_copies';
 WITH several AS MATERIALIZED (

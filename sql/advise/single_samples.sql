@@ -14,7 +14,7 @@
 -- read the parameters once instead of n times, and call an n-th of the ops, but compute as much.  With one pass in a
 -- step the same for batches of 16, of the optimizer's time, too.
 -- The line is the one that begins the backward pass.
--- Columns: those of every check, see sql/README.md; value is the share of the step time.  Cost: that of phase_summary
+-- Columns: those of every check, see docs/checks.md; value is the share of the step time.  Cost: that of phase_summary
 -- and one pass over op_shape_totals.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'single_samples';

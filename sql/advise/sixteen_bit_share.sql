@@ -8,7 +8,7 @@
 -- What it would save: half of the time in 32 bits: numbers of half the size take half the memory traffic, and half the
 -- time on tensor cores.
 -- Below compute capability 8.0 there is no bfloat16, and float16 is suggested, with loss scaling.
--- Columns: those of every check, see sql/README.md.  Cost: that of precision_breakdown, and one over
+-- Columns: those of every check, see docs/checks.md.  Cost: that of precision_breakdown, and one over
 -- step_kernel_totals where it may speak.
 -- Needs: kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'sixteen_bit_share';

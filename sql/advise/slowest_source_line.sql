@@ -9,7 +9,7 @@
 -- them.
 -- It saves nothing by itself (saves_ns is NULL): it says where to look first.  value is the share of the line of the
 -- program.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, for the costs of code_traces.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over ops, for the costs of code_traces.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'slowest_source_line';
 WITH looked_at AS (
   SELECT profile_id FROM temp.process_names WHERE NOT is_helper

@@ -6,7 +6,7 @@
 -- four fifths of the device's memory are taken: there a larger batch does not fit.
 -- Thresholds: half of the kernel time; a warning where half of the device has nothing to do in it.
 -- What it would save: the share of the device that had nothing to do, of that time, for the same number of samples.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over step_kernel_totals; memory_summary
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over step_kernel_totals; memory_summary
 -- where it speaks.
 -- Needs: kernels, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'small_batches';

@@ -18,7 +18,7 @@
 -- recorded of long steps and of others, ops by name and lines of Python at which time passes outside ops (three looks
 -- of python_samples at least); those that explain a fifth of what the long steps take more, three at most.
 -- What it would save: their time beyond the median and all that waiting.
--- Columns: those of every check, see sql/README.md.  Cost: linear in steps and ranges, and in ops where there are long
+-- Columns: those of every check, see docs/checks.md.  Cost: linear in steps and ranges, and in ops where there are long
 -- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
 WITH measured AS MATERIALIZED ( -- without hung_steps: a join is no subquery, of which SQLite 3.54 allows 1,000

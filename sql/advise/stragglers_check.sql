@@ -14,7 +14,7 @@
 -- What it would save: its delay beyond that of the ranks that are not told; where it has more ops to run or more to
 -- compute, what is gained when that is spread over all ranks, which is less; in steps that were not compared as in
 -- those that were.
--- Columns: those of every check, see sql/README.md.  Cost: those of stragglers and step_op_time; where a rank is late
+-- Columns: those of every check, see docs/checks.md.  Cost: those of stragglers and step_op_time; where a rank is late
 -- because of its ops one pass over ops, and where there are devices that of distributed_summary.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'stragglers';
 WITH parts AS ( -- of a step, on average

@@ -10,7 +10,7 @@
 -- that the same tensors are converted in every step.  The message names the lines with a tenth of that time, at most
 -- three.
 -- What it would save: all of it, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over the names of ops.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over the names of ops.
 -- Needs: steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'tensor_conversions';
 WITH step_time AS MATERIALIZED (

@@ -9,7 +9,7 @@
 -- Thresholds: 10 % of the time of all kernels and 1 % of the step time; a warning from 30 % and 5 % on.
 -- What it would save: half of that time, where the device is what the step waits for: numbers of half the size take
 -- half the memory traffic, which bounds small products, and tensor cores compute large ones several times as fast.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over step_kernel_totals; over kernels
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over step_kernel_totals; over kernels
 -- where it speaks.
 -- Needs: kernels.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'tensor_cores';

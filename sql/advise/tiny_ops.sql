@@ -8,7 +8,7 @@
 -- The message names the line that most of them come from.
 -- What it would save: half of their time, which is what fusing neighbours in pairs would spare, in steps whose ops were
 -- not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over ops, when host_steps is
 -- derived from them.
 -- Needs: steps, ops.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'tiny_ops';

@@ -6,7 +6,7 @@
 -- kernel of them.  They are found with the tables (step_kernel_totals.unfused_count).
 -- Thresholds: those that follow another one take 5 % of the step time; a warning from 15 % on.
 -- What it would save: half of their time, what reading and writing what lies between takes.
--- Columns: those of every check, see sql/README.md.  Cost: that of step_kernel_totals.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of step_kernel_totals.
 -- Needs: kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'unfused_elementwise';
 WITH time AS MATERIALIZED (

@@ -13,7 +13,7 @@
 -- and each page that is taken anew costs a microsecond or two; or it does not, which the order of all other pieces
 -- decides: of four runs of one loop of convolutions three took 5.1 s, and one 3.5.  Allocators of devices keep
 -- what they have.
--- Columns: those of every check, see sql/README.md; value is the share of the step time that these ops take.
+-- Columns: those of every check, see docs/checks.md; value is the share of the step time that these ops take.
 -- Cost: two passes over the sequence numbers of ops; where some are not used one more over ops, and one over
 -- allocations.
 -- Needs: steps, ops.

@@ -6,7 +6,7 @@
 -- gradient yet.  Of several backward passes in a step the sums of all but the first are needed.
 -- Threshold: 1 % of the step time.
 -- What it would save: that time, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over the names of ops.
+-- Columns: those of every check, see docs/checks.md.  Cost: one pass over the names of ops.
 -- Needs: steps, ops.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'zeroed_gradients';
 WITH step_time AS MATERIALIZED (

@@ -16,7 +16,8 @@
 --                                  tells epochs.
 --   evaluation_ns  INTEGER  ns     Time of evaluation.
 --   paused_ns      INTEGER  ns     Part of dur_ns in which the recorder opened and closed profiler_windows
---                                  (steps.paused_ns).  NULL where data loaders tell epochs.
+--                                  (steps.paused_ns).  NULL where data loaders tell epochs, and where there are no such
+--                                  windows.
 -- Cost: one pass over step_phases, two over ranges.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
 WITH of_keras AS (
   SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY start_ns) - 1 AS epoch, start_ns, end_ns,

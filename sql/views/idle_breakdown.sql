@@ -26,8 +26,8 @@
 --   max_ns         INTEGER  ns     Length of the longest gap.  NULL where there is none.
 --   device_id      INTEGER  -      The device, as in devices.
 --   thread_id      INTEGER  -      The stream, as in threads.
--- Not weighed: idle_ns, count, mean_ns, stddev_ns, p25_ns, p75_ns.  Gaps before the first work of a step count only
--- where the step before it was recorded, too.
+-- Not weighed: idle_ns, count, mean_ns, stddev_ns, p25_ns, p75_ns.  All are of the gaps that are known: before the
+-- first work of a step only where the step before it was recorded, too.  So the first three speak for fewer gaps.
 -- Cost: linear in idle_totals, once these are made.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
 SELECT

@@ -3,7 +3,8 @@
 
 Documents are all files *.md. A link leads to a file, to a heading of one, or outside; a path in backquotes that begins
 with a folder of the source names a file or a folder (NAME in it stands for any).
-docs/checks.md has a row for each check.
+docs/checks.md has a row for each check.  What tools/update_reference.sh makes (views with their examples, tables,
+options, functions, codes, figures) is as it would make it now.
 """
 
 import os
