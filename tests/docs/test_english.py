@@ -13,7 +13,8 @@ import os
 import re
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-MENDED = ("README.md", "CHANGELOG.md", "SECURITY.md", "examples/README.md", "ext/classic/README.md", "page/README.md")
+MENDED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "ext/classic/README.md",
+          "page/README.md", "proto/FORMAT.md")
 GENERATED = "(tools/update_reference.sh) -->"
 WORDS = re.compile(r"\b(?:parted by|dear|dearer|told|of which|whose)\b", re.I)
 LONGEST_CELL, LONGEST_SENTENCE = 120, 40
@@ -32,7 +33,7 @@ def read(name):
 
 
 def sentences(text):
-    lines = [line for line in text.split("\n") if not line.startswith(("|", "<!--", "!["))]
+    lines = [line for line in text.split("\n") if not line.lstrip().startswith(("|", "<!--", "!["))]
     text = re.sub(r"`[^`]*`", "X", "\n".join(lines))
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
     for paragraph in re.split(r"\n\s*\n|\n *(?:[-*]|\d+\.) ", text):
@@ -40,7 +41,7 @@ def sentences(text):
 
 
 def wrongs_of_tables(text):
-    for line in text.split("\n"):
+    for line in map(str.strip, text.split("\n")):
         if line.startswith("|"):
             for cell in re.split(r"(?<!\\)\|", line.strip("|")):
                 if len(cell.strip()) > LONGEST_CELL:
