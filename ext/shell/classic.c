@@ -108,6 +108,19 @@ bool classic_tell_usage(const struct session *session) {
   return true;
 }
 
+const char classic_usage_line[] =
+    "usage: tfprof scope|graph|code|op [options] [RUN]...; tfprof scope --help explains them\n";
+
+bool classic_is_asked(const struct session *session, char **argv) {
+  if (session->classic->file_count) return true;
+  for (int i = 1; argv[i]; i++) {
+    char word[16];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(argv[i], " \t\n;"), argv[i]);
+    if (classic_find_view(word) >= 0) return true;
+  }
+  return false;
+}
+
 const char *classic_advise_words(const struct session *session) {
   return session->classic->advise_words ? session->classic->advise_words : "";
 }
@@ -481,7 +494,58 @@ enum session_result classic_run(struct session *session, const char *command, co
   return result;
 }
 
-void classic_show_options(const struct session *session) { classic_options_print(&session->classic->options, stdout); }
+/* As the tfprof of TensorFlow answers an empty line; not who does nothing with its views. */
+void classic_answer_empty_line(const struct session *session) {
+  const struct classic_settings *settings = session->classic;
+  if (settings->file_count || settings->options.given) classic_options_print(&settings->options, stdout);
+}
+
+/* ---- help ---- */
+
+static const char classic_help_text[] =
+    "The views of TensorFlow's own tfprof, of its files and of everything else that\n"
+    "tfprof opens.\n"
+    "\n"
+    "  tfprof scope run                        by the scopes of names: modules\n"
+    "  tfprof graph run                        by inputs\n"
+    "  tfprof code run                         by source lines\n"
+    "  tfprof op run --select=micros,occurrence --order_by=micros\n"
+    "                                          by kind of op\n"
+    "  tfprof op --profile_path=profile_100 --max_depth=9\n"
+    "  tfprof --graph_path=G --run_meta_path=R0,R1 --op_log_path=L\n"
+    "                                          a prompt, or commands on stdin\n"
+    "\n"
+    "At the prompt, options stand behind the view. `set -max_depth 4` changes them\n"
+    "for all that follows, and shows them. The table node_type_patterns takes types\n"
+    "of your own. In SQL the views are scope_view, graph_view, code_view and op_view.\n"
+    "\n"
+    "Files of one program:\n"
+    "\n"
+    "--profile_path FILE             What ProfileContext wrote. It stands alone.\n"
+    "--graph_path FILE               A GraphDef, binary or as text.\n"
+    "--run_meta_path FILE,...        RunMetadata, a file for each step, or a folder.\n"
+    "--op_log_path FILE              Types, code traces, flops (OpLogProto).\n"
+    "--checkpoint_path FILE          The values of variables.\n"
+    "\n"
+    "Options, with one hyphen or two, and what holds without them:\n"
+    "\n";
+
+/* A name in front, and its text beside it in lines of 80 columns. */
+static void explain_classic_option(const char *name, const char *text) {
+  enum { INDENT = 32, WIDTH = 80 };
+  printf("%-*s ", INDENT - 1, name);
+  size_t column = INDENT;
+  while (*text) {
+    size_t length = strcspn(text, " ");
+    if (column > INDENT && column + 1 + length > WIDTH) {
+      printf("\n%*s", INDENT, "");
+      column = INDENT;
+    }
+    column += (size_t)printf("%s%.*s", column > INDENT ? " " : "", (int)length, text);
+    text += length + (text[length] == ' ');
+  }
+  putchar('\n');
+}
 
 void classic_explain_options(const struct session *session) {
   int generation = (int)session->classic->options.integers[OPTION_generation];
@@ -491,7 +555,12 @@ void classic_explain_options(const struct session *session) {
     if (!classic_generation_has(generation, i)) continue;
     snprintf(name, sizeof name, "-%s%s%s", classic_option_specs[i].name, *standard ? " " : "",
              strlen(standard) < 20 ? standard : "...");
-    printf("%-30s  %s\n", name, classic_option_specs[i].doc);
+    explain_classic_option(name, classic_option_specs[i].doc);
   }
-  printf("%-30s  %s\n", "-dump_to_file FILE", "The old way to say -output file:outfile=FILE.");
+  explain_classic_option("-dump_to_file FILE", "The old way to say -output file:outfile=FILE.");
+}
+
+void classic_help(const struct session *session) {
+  fputs(classic_help_text, stdout);
+  classic_explain_options(session);
 }

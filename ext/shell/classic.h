@@ -35,14 +35,19 @@ int classic_take_generation(struct session *session, char **argv);
 void classic_tell_reading(struct session *session);
 /* What these say where there is nothing to read; false: --generation asks for none of them. */
 bool classic_tell_usage(const struct session *session);
+extern const char classic_usage_line[];
+/* Whether the words of a command line are about the views or files of the classic tfprof. */
+bool classic_is_asked(const struct session *session, char **argv);
 /* Once there is a connection. */
 void classic_begin(struct session *session);
 /* The options of advise that the command line has. */
 const char *classic_advise_words(const struct session *session);
 
-/* The options as they are set; and those of a view, each with its default and what it is for. */
-void classic_show_options(const struct session *session);
+/* The options as they are set, where somebody uses the views. */
+void classic_answer_empty_line(const struct session *session);
+/* The options of a view, each with its default and what it is for; and all that there is to say of the views. */
 void classic_explain_options(const struct session *session);
+void classic_help(const struct session *session);
 
 /* `command` is scope, graph, code, op or set, `line` the rest. */
 enum session_result classic_run(struct session *session, const char *command, const char *line);

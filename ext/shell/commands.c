@@ -21,37 +21,29 @@
 #include <sys/stat.h>
 
 static const char help_text[] =
-    "Type SQL, ended by a semicolon, or one of\n"
+    "Type SQL with a semicolon at its end, or one of\n"
     "\n"
+    "  summary        the run on one screen\n"
+    "  advise [-option value]...\n"
+    "                 what to improve first; `help advise` has the options\n"
     "  tables         the tables, how many rows each has and what it holds\n"
     "  views          the stored views\n"
     "  columns NAME   the columns of a table or view\n"
     "  functions      the functions that tfprof adds to SQL\n"
-    "  summary        the run on one screen\n"
-    "  advise [-checkers NAME,...] [-option value]...\n"
-    "                 what to improve first; of checkers, as TensorFlow does\n"
     "  watch [SECONDS] [SQL]\n"
-    "                 the same every 2 seconds, or so many, of a run that is still\n"
-    "                 recorded: SQL, a command, or the last statement once more;\n"
-    "                 until it has ended, q or Ctrl-C\n"
+    "                 asks again every 2 seconds, or so many, while a run is\n"
+    "                 recorded: SQL, a command, or the last statement once more. It\n"
+    "                 ends with the recording, with q or Ctrl-C\n"
     "  read FILE      run the SQL in a file\n"
     "  output [FILE]  write results to a file, or to the terminal again\n"
     "  format NAME    show results as box, chart (a box with bars), csv, tsv, json,\n"
     "                 jsonl or markdown\n"
     "  raw [on|off]   in boxes, show times and bytes as plain numbers, or with units\n"
-    "  help [TOPIC]   this text; the options of scope, graph, code, op or advise;\n"
-    "                 formats: the kinds of files that can be opened; a function; or\n"
-    "                 a code of diagnostics.reason\n"
+    "  help [TOPIC]   this text, or more on advise, scope, formats (of files that can\n"
+    "                 be opened), a function, or a code of diagnostics.reason\n"
     "  quit           leave, as Ctrl-D does\n"
-    "\n"
-    "  scope, graph, code, op [-option value]...\n"
-    "                 the views of the TensorFlow profiler: by scope, by inputs, by\n"
-    "                 source line, by kind of op, such as\n"
-    "                 op -select micros,occurrence -order_by micros -max_depth 9\n"
-    "  set [-option value]...\n"
-    "                 changes their options for all that follows, and shows them;\n"
-    "                 so does an empty line\n"
-    "  The table node_type_patterns takes types of your own for them.\n"
+    "  scope, graph, code, op, set\n"
+    "                 the views of TensorFlow's own tfprof: `help scope`\n"
     "\n"
     "Begin with\n"
     "\n"
@@ -64,8 +56,8 @@ static const char help_text[] =
     "A growing run:     SELECT tfprof_refresh();, or watch\n"
     "\n"
     "Tab completes names. Ctrl-C stops a query and leaves the prompt as it is.\n"
-    "Results longer than the screen go through less, or what PAGER names (--no-pager:\n"
-    "not). Ids and points in time are always whole numbers.\n";
+    "Results longer than the screen go through less, or the program that PAGER names.\n"
+    "With --no-pager they do not. Ids and points in time are always whole numbers.\n";
 
 /* Those that hold something come first. A title is "Name: sentence". */
 static const char tables_sql[] =
@@ -368,7 +360,7 @@ static enum script_result help(struct session *session, const char *topic) {
   } else if (strcasecmp(topic, "formats") == 0) {
     return run_select(session, "SELECT name, description FROM tfprof_formats", NULL);
   } else if (command_is_classic(topic)) {
-    classic_explain_options(session);
+    classic_help(session);
   } else if (!topic_help_print(session, topic)) {
     fprintf(stderr,
             "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise, formats, what "

@@ -57,47 +57,44 @@ enum { STATUS_SQL = 1, STATUS_USAGE = 2, STATUS_OPEN = 3 };
 static const char help_text[] =
     "SQL on recordings of training runs.\n"
     "\n"
-    "  tfprof run                              a prompt; `help` there says more\n"
-    "  tfprof run \"SELECT * FROM step_summary\" one answer\n"
+    "  tfprof run                              a prompt; type help there\n"
     "  tfprof run summary                      one screen: where the time went\n"
     "  tfprof run advise                       what to improve first\n"
+    "  tfprof run \"SELECT * FROM step_summary\" one answer\n"
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"
     "  tfprof run --watch 2 \"SELECT * FROM step_summary\"   while it runs\n"
     "  tfprof report run -o report.html        a page to look at; report --help\n"
-    "  tfprof serve run                        that in a browser, live; serve --help\n"
+    "  tfprof serve run                        that page in a browser; serve --help\n"
+    "  tfprof run tables                       what can be asked; also: views,\n"
+    "                                          functions, \"columns ops\"\n"
     "\n"
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
     "  -f, --file FILE   runs the SQL in FILE, and ends; may come several times\n"
-    "      --watch N     reads what was recorded since and runs the SQL (else:\n"
-    "                    summary) again, every N seconds: 2, 500ms, 1m. On a terminal\n"
-    "                    in place; elsewhere below a line with the time (csv, tsv:\n"
-    "                    below an empty line; json, jsonl: with nothing between).\n"
-    "                    Ends with a last answer once the recording has ended, with\n"
-    "                    q or Ctrl-C (status 0), and where the SQL fails. A directory\n"
-    "                    that is empty yet is waited for. Other profilers' files do\n"
-    "                    not tell whether more will come: they are watched on\n"
+    "      --watch N     asks again every N seconds (2, 500ms, 1m), of what was\n"
+    "                    recorded until then. Without SQL it shows the summary.\n"
+    "                    - On a terminal the answer stays in its place. Elsewhere\n"
+    "                      each stands below a line with the time (csv, tsv: below\n"
+    "                      an empty line; json, jsonl: with nothing between).\n"
+    "                    - It ends with a last answer when the recording ends, with\n"
+    "                      q or Ctrl-C (status 0), and when the SQL fails.\n"
+    "                    - It waits for the first recording in an empty directory.\n"
+    "                    - Files of other profilers do not say whether more will\n"
+    "                      come. They are watched until q or Ctrl-C.\n"
     "      --format F    box (for people), chart (with bars), csv, tsv, json,\n"
     "                    jsonl or markdown; --chart and so on say the same\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
     "      --raw         times and bytes in a box as plain numbers, without units\n"
-    "      --no-pager    long results are not shown through less (or PAGER)\n"
-    "      --generation G  classic views as in TensorFlow 2, 1.3 or 0.12\n"
-    "      --compat      with the mistakes of TensorFlow's own views and advice\n"
+    "      --no-pager    does not show long results through less (or PAGER)\n"
     "  -h, --help        this text\n"
     "  -V, --version     the version\n"
     "\n"
-    "TensorFlow's files of one program, and the views scope, graph, code and op:\n"
+    "Files and views of TensorFlow's own tfprof: tfprof scope --help\n"
     "\n"
-    "  tfprof op --profile_path=profile_100 --select=micros --order_by=micros\n"
-    "  tfprof --graph_path=G --run_meta_path=R0,R1 --op_log_path=L\n"
-    "\n"
-    "TFPROF_OPEN names runs that are opened first, parted by colons.\n"
-    "\n"
-    "The tables are described by `tfprof run tables`, `tfprof run views` and\n"
-    "`tfprof run \"columns ops\"`. tfprof-capture makes recordings.\n"
+    "TFPROF_OPEN names runs that are opened first, separated by colons.\n"
+    "tfprof-capture makes recordings.\n"
     "\n"
     "Exit status: 0 all is well, 1 a statement failed, 2 wrong usage, 3 a run cannot\n"
     "be opened.\n";
@@ -108,10 +105,12 @@ struct files {
   int count;
 };
 
+static const char usage_line[] = "usage: tfprof [options] RUN... [SQL | COMMAND]...; --help explains them\n";
+
 static int usage(const char *what, const char *word) {
   fprintf(stderr, "tfprof: ");
   fprintf(stderr, what, word);
-  fputs("\nusage: tfprof [options] RUN... [SQL | COMMAND]...; --help explains them\n", stderr);
+  fprintf(stderr, "\n%s", usage_line);
   return STATUS_USAGE;
 }
 
@@ -155,25 +154,50 @@ static const char *option_value(char **argv, int *i, const char *name) {
 
 static void add_option(void *user, const char *name) { vocabulary_add_word(user, name); }
 
-/* Names the option that was meant, or else lists those of the views. */
-static int unknown_option(struct session *session, const char *word) {
-  static const char *const own[] = {"file", "format", "width", "raw", "watch", "no-pager", "help", "version"};
+static const char *const own_options[] = {"file", "watch", "format", "width", "raw", "no-pager", "help", "version"};
+enum { OWN_OPTIONS = sizeof own_options / sizeof own_options[0] };
+
+static bool asks_for_command(char **argv, const char *command) {
+  size_t length = strlen(command);
+  for (int i = 1; argv[i]; i++) {
+    bool is_word = !argv[i][length] || strchr(" \t\n;", argv[i][length]);
+    if (strncasecmp(argv[i], command, length) == 0 && is_word) return true;
+  }
+  return false;
+}
+
+static void list_option(void *user, const char *name) {
+  (void)user;
+  fprintf(stderr, " --%s", name);
+}
+
+/* Names the option that was meant: one of tfprof itself, or of the commands on the line; else one of any command. */
+static int unknown_option(struct session *session, char **argv, const char *word) {
   struct vocabulary known = {0};
-  struct tfprof_error error;
-  char name[60], what[120];
+  char name[60];
   size_t hyphens = strspn(word, "-");
-  snprintf(name, sizeof name, "-%.*s", (int)strcspn(word + hyphens, "="), word + hyphens);
-  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) vocabulary_add_word(&known, own[i]);
-  classic_each_option(session, true, add_option, &known);
-  advise_add_options(&known);
-  const char *nearest = vocabulary_nearest(&known, name + 1);
-  snprintf(what, sizeof what, "unknown option '%%s'%s%s%s", nearest ? "; did you mean --" : "", nearest ? nearest : "",
-           nearest ? "?" : "");
-  int status = usage(what, word);
-  if (!nearest && classic_options_parse(&session->classic->options, name, &error))
-    fprintf(stderr, "for the views %s; `tfprof help advise` lists those of advise\n", error.message);
+  bool is_of_views = classic_is_asked(session, argv);
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word + hyphens, "="), word + hyphens);
+  for (int i = 0; i < OWN_OPTIONS; i++) vocabulary_add_word(&known, own_options[i]);
+  for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) vocabulary_add_word(&known, output_format_names[i]);
+  if (asks_for_command(argv, "advise")) advise_add_options(&known);
+  if (is_of_views) classic_each_option(session, true, add_option, &known);
+  const char *nearest = vocabulary_nearest(&known, name);
+  if (!nearest) {
+    advise_add_options(&known);
+    classic_each_option(session, true, add_option, &known);
+    nearest = vocabulary_nearest(&known, name);
+  }
+  fprintf(stderr, "tfprof: unknown option '%s'%s%s%s\n", word, nearest ? "; did you mean --" : "",
+          nearest ? nearest : "", nearest ? "?" : "");
   vocabulary_free(&known);
-  return status;
+  fputs(is_of_views ? classic_usage_line : usage_line, stderr);
+  if (nearest) return STATUS_USAGE;
+  fputs("options:", stderr);
+  for (int i = 0; i < OWN_OPTIONS && !is_of_views; i++) list_option(NULL, own_options[i]);
+  if (is_of_views) classic_each_option(session, true, list_option, NULL);
+  fputc('\n', stderr);
+  return STATUS_USAGE;
 }
 
 static bool is_option(const char *word, const char *brief, const char *name) {
@@ -224,7 +248,8 @@ static int take_options(int *argc, char **argv, struct session *session, struct 
     } else if (strcmp(argv[i], "--") == 0) {
       ended = true;
     } else if (is_option(argv[i], "-h", "--help")) {
-      fputs(help_text, stdout);
+      if (classic_is_asked(session, argv)) classic_help(session);
+      else fputs(help_text, stdout);
       return 1;
     } else if (is_option(argv[i], "-V", "--version")) {
       puts("tfprof " TFPROF_RELEASE);
@@ -238,7 +263,7 @@ static int take_options(int *argc, char **argv, struct session *session, struct 
     } else {
       taken = classic_take_argument(session, argv, &i);
       if (taken < 0) return STATUS_USAGE + 1;
-      if (!taken) return unknown_option(session, argv[i]) + 1;
+      if (!taken) return unknown_option(session, argv, argv[i]) + 1;
     }
   }
   argv[kept] = NULL;

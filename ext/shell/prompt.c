@@ -151,7 +151,8 @@ static void take_line(char *line) {
     prompt.is_finished = true;
     return;
   }
-  if (!script_is_pending(&prompt.script) && !line[strspn(line, " \t")]) classic_show_options(prompt.script.session);
+  bool is_empty = !script_is_pending(&prompt.script) && !line[strspn(line, " \t")];
+  if (is_empty) classic_answer_empty_line(prompt.script.session);
   remember(line);
   handle(SIGTSTP, SIG_DFL);
   /* Pasted text may come as one line with line feeds in it. */

@@ -16,22 +16,25 @@ enum { REPORT_FAILED = 1, REPORT_USAGE = 2, REPORT_NOT_OPENED = 3, MOST_REPORT_R
 static const char report_help[] =
     "usage: tfprof report RUN... [options]\n"
     "\n"
-    "Writes one HTML file with everything in it, which opens from disk, without a network.\n"
+    "Writes one HTML file with everything in it. It opens from disk, without network.\n"
     "\n"
-    "  -o, --output FILE   where to (report.html)\n"
-    "      --title TEXT    what it is called (the runs)\n"
-    "      --compare RUN   another run, which the page Compare sets against the first:\n"
-    "                      before is the first, after is this one\n"
-    "      --steps A-B     of these steps, where a panel or the timeline is by step\n"
-    "      --events WHICH  auto: every event while they fit into --max-size, else by\n"
-    "                      stretches of time; all; none. --no-events: none\n"
+    "  -o, --output FILE   where to write it (report.html)\n"
+    "      --title TEXT    its title (the runs)\n"
+    "      --compare RUN   another run. The page Compare shows what differs: the\n"
+    "                      first run is before, this one is after\n"
+    "      --steps A-B     only these steps, in panels and timelines by step\n"
+    "      --events WHICH  which events the timeline has:\n"
+    "                      auto: all if they fit into --max-size, else by stretches\n"
+    "                      of time; all; none. --no-events is --events none\n"
     "      --max-size N    24M; K, M and G are understood\n"
-    "      --redact        without hosts, paths, command lines, process ids, source, and\n"
-    "                      the names of threads, ranges, marks and counters, which become\n"
-    "                      range 7; names of functions, modules, ops and source files stay\n"
+    "      --redact        leaves out hosts, paths, command lines, process ids,\n"
+    "                      source code, and the names of threads, ranges, marks\n"
+    "                      and counters: a range is called range 7. Names of\n"
+    "                      functions, modules, ops and source files stay\n"
+    "  -h, --help          this text\n"
     "\n"
-    "Without --redact the page shows all of that to whoever has it. Recordings, and\n"
-    "what is saved and exported, hold it in any case.\n";
+    "Without --redact the page shows all of that to everybody who has it. Recordings,\n"
+    "and what is saved and exported, always hold it.\n";
 
 static int report_usage(const char *what, const char *word) {
   fputs("tfprof report: ", stderr);

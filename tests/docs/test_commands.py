@@ -25,7 +25,7 @@ DOCUMENTS = (("README.md",), ("examples", "README.md"), ("capture", "README.md")
              ("sql", "README.md"), ("proto", "FORMAT.md"), ("CONTRIBUTING.md",),
              *(("docs", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md")))
 HELPS = (("tfprof", "--help"), ("tfprof-capture", "--help"), ("tfprof", "report", "--help"),
-         ("tfprof", "serve", "--help"))
+         ("tfprof", "serve", "--help"), ("tfprof", "scope", "--help"))
 OURS = ("tfprof", "tfprof-capture", "build/tfprof", "build/tfprof-capture")
 SECONDS = 120  # for each: a machine may be busy
 ELSEWHERE = ("sudo", "nvcc", "ssh", "./overlap_copies")  # takes a minute, or another machine

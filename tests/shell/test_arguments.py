@@ -138,7 +138,12 @@ def test_what_is_no_dump_beside_one():
 def test_help_and_version():
     status, out, error = tfprof("--help")
     assert status == 0 and out.startswith("SQL on recordings") and error == ""
-    assert max(map(len, out.split("\n"))) <= 80
+    assert "TensorFlow's own tfprof" in out and "max_depth" not in out and "profile_path" not in out, out
+    for words in (["--help"], ["report", "--help"], ["serve", "--help"], ["scope", "--help"]):
+        status, out, error = tfprof(*words)
+        assert (status, error) == (0, "") and max(map(len, out.split("\n"))) <= 80, (words, out)
+    assert "-max_depth 10" in out and out == tfprof("--help", "op")[1], out
+    assert max(map(len, tfprof(text="help\n")[1].split("\n"))) <= 80
     for option in ("--version", "-V"):
         status, out, error = tfprof(option)
         assert status == 0 and out.startswith("tfprof ") and error == ""
@@ -504,6 +509,14 @@ def test_near_options():
         first, second, *more = error.splitlines()
         assert first == f"tfprof: unknown option '{word}'; did you mean {meant}?", error
         assert (status, out, more) == (2, "", []) and second.startswith("usage: "), (status, out, error)
+    # Options of tfprof itself, unless it is asked for the views; nobody's are nearest to a word that is like none.
+    for words, listed, absent in ((["--bogus"], "--watch", "max_depth"),
+                                  (["scope", "--bogus"], "--max_depth", "--watch"),
+                                  ([profile, "--bogus"], "--max_depth", "--watch")):
+        status, out, error = tfprof(*words)
+        assert (status, out) == (2, "") and error.startswith("tfprof: unknown option '--bogus'\nusage: "), error
+        assert listed in error and absent not in error and error.count("\n") == 3, error
+    assert "did you mean --max_depth?" in tfprof("--max_dpth", "3")[2]  # of a command that is not named, the last
     for command, message in (
             ("scope -max_dpth 3", "there is no option '-max_dpth'; did you mean -max_depth?"),
             ("set --selct params", "there is no option '--selct'; did you mean -select?"),

@@ -783,6 +783,18 @@ def test_set_and_the_empty_line():
         assert "JobChecker" in t.expect(PROMPT)
 
 
+def test_the_empty_line_of_others():
+    """Who does nothing with the views is not shown their options."""
+    with shell(os.path.join(ROOT, "tests", "golden", "dump-1", "ops.tfprof")) as t:
+        t.expect(PROMPT)
+        t.send("\n")
+        assert "max_depth" not in t.expect(PROMPT), "options of the views"
+        t.send("set -max_depth 2\n")
+        assert "-max_depth                  2" in t.expect(PROMPT)
+        t.send("\n")
+        assert "-max_depth                  2" in t.expect(PROMPT)
+
+
 def test_ctrl_c_stops_a_view():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     graph = os.path.join(directory, "graph.pbtxt")
