@@ -70,7 +70,7 @@ static void put_real(struct timeline_piece *piece, double real) {
   uint64_t bits;
   memcpy(&bits, &real, sizeof bits);
   struct timeline_real *known = &piece->reals[hash_spread(bits, 5)];
-  _Static_assert(TIMELINE_REALS == 1 << (64 - 59), "as many as five bits tell apart");
+  _Static_assert(TIMELINE_REALS == 1 << 5, "as many as five bits tell apart");
   if (!known->length || bits != known->bits) {
     known->bits = bits;
     known->length = (size_t)snprintf(known->text, sizeof known->text, isfinite(real) ? "%.17g" : "null", real);

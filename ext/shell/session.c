@@ -253,7 +253,7 @@ static const char why_sql[] =
     "kind = 'view' UNION SELECT part.name, part.sql FROM made JOIN every AS part "
     "ON made.sql GLOB '*temp.' || part.name || '[^a-z_]*') "
     "SELECT 'there is nothing in ' || group_concat(name, ', ') || ', of which it is made.' AS text FROM tfprof_tables "
-    "WHERE name NOT IN ('device_peaks', 'device_steps', 'links') AND CASE WHEN "
+    "WHERE name NOT IN ('device_peaks', 'device_steps', 'links', 'memory_totals') AND CASE WHEN "
     "EXISTS (SELECT 1 FROM made WHERE made.sql GLOB '*tfprof_own.' || tfprof_tables.name || '[^a-z_]*') "
     "THEN rows = 0 END AND NOT EXISTS (SELECT 1 FROM temp.\"%w\")) WHERE text IS NOT NULL UNION ALL "
     "SELECT text FROM (SELECT 'what is open has no ' || replace(%Q, '_', ' ') || coalesce('; it has ' || "

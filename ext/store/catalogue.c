@@ -180,7 +180,7 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
   const char *origin;
   string_id id;
   int64_t events;
-  bool is_listed;
+  bool needs_kernels;
   enum tfprof_status status = TFPROF_OK;
   *cell = (struct cell){false, 0};
   switch (column) {
@@ -195,8 +195,8 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
       *cell = number(is_xplane_file(profile) || profile_raw_rows(profile, TABLE_profiler_windows));
       break;
     case COLUMN_profiles_has_xplane_kernels:
-      is_listed = is_xplane_file(profile) || !profile_raw_rows(profile, TABLE_profiler_windows);
-      if (!is_listed) status = profile_list_table(profile, TABLE_kernels, error);
+      needs_kernels = !is_xplane_file(profile) && profile_raw_rows(profile, TABLE_profiler_windows);
+      if (needs_kernels) status = profile_list_table(profile, TABLE_kernels, error);
       *cell = number(profile_has_xplane_kernels(profile));
       break;
     case COLUMN_profiles_job: *cell = text(profile->job); break;

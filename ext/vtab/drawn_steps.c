@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "vtab/stored_views.h"
 
 SQLITE_EXTENSION_INIT3
@@ -37,13 +38,7 @@ static int query_view(struct connection *connection, sqlite3_stmt **statement) {
 }
 
 static int take_step(struct drawn_steps *steps, sqlite3_stmt *statement) {
-  if (steps->count == steps->capacity) {
-    size_t capacity = steps->capacity ? 2 * steps->capacity : 64;
-    struct drawn_step *larger = realloc(steps->items, capacity * sizeof *larger);
-    if (!larger) return SQLITE_NOMEM;
-    steps->items = larger;
-    steps->capacity = capacity;
-  }
+  if (!array_room(steps->items, steps->count, steps->capacity)) return SQLITE_NOMEM;
   steps->items[steps->count++] = (struct drawn_step){
       .id = sqlite3_column_int64(statement, STEP_ID),
       .weight = sqlite3_column_double(statement, WEIGHT),

@@ -12,7 +12,7 @@ struct drawn_step {
   int64_t id;
   double weight, lead_ns;
   double step_count, spread_factor, lead_factor, unseen_ratio; /* the same in all steps of a profile */
-  bool has_error; /* spread_factor is known */
+  bool has_error; /* its factors are known */
 };
 
 /* Reads them where what is open has changed. An SQLite code: not SQLITE_OK is an interrupt or no memory. */

@@ -28,7 +28,7 @@ struct marked_calls {
 /* Spans by their starts, none in another; the calls are sorted. All 0 where no call begins in one. */
 struct marked_calls marked_calls_count(const struct marked_step_span *spans, size_t span_count,
                                        struct step_call *calls, size_t call_count);
-/* Whether that is worth saying: most of the calls are in none. */
+/* Whether that is worth saying: most of the calls are in none, and at least 8. */
 bool marked_calls_are_few(const struct marked_calls *calls);
 
 #define STEPS_MARKED_IN_PART "steps_marked_in_part"

@@ -33,7 +33,7 @@ enum tfprof_status find_calls_of_jax(struct profile *profile, struct programs *p
         bool is_call = !strncmp(name, called_by_jax, prefix) && name[length - 1] == ')' && length < sizeof module;
         if (is_call) snprintf(module, sizeof module, "jit_%.*s", (int)(length - prefix - 1), name + prefix);
         modules[names[i]] = is_call ? derive_known_text(profile, module) : NO_ROW;
-        if (!is_call) continue;
+        if (modules[names[i]] == NO_ROW) continue; /* no call, or of a module that nothing names */
       }
       struct program_call call = {.name = names[i], .module = modules[names[i]], .row = (uint32_t)block.row + i};
       derive_integers(block.segment->columns[COLUMN_ops_start_ns], block.first + i, 1, &call.start);

@@ -44,11 +44,6 @@ static int launches_by_thread(const void *left, const void *right) {
   return (a->end < b->end) - (a->end > b->end);
 }
 
-static int launches_by_time(const void *left, const void *right) {
-  const struct launch *a = left, *b = right;
-  return (a->start > b->start) - (a->start < b->start);
-}
-
 static int ops_by_run(const void *left, const void *right) {
   const struct run_op *a = left, *b = right;
   if (a->window != b->window) return a->window < b->window ? -1 : 1;
@@ -91,7 +86,7 @@ static uint32_t take_launches(const struct programs *programs, const struct sett
   uint32_t taken = 0, kept = 0;
   for (uint32_t i = 0; i < programs->call_count; i++) {
     const struct program_call *call = &programs->calls[i];
-    uint32_t window = call->module ? window_at(windows, count, call->start) : NO_ROW;
+    uint32_t window = window_at(windows, count, call->start);
     if (window != NO_ROW)
       launches[taken++] = (struct launch){call->start, call->end, window, call->thread, call->module};
   }
@@ -117,15 +112,14 @@ static uint32_t take_ops(const struct programs *programs, const struct settled_w
   return taken;
 }
 
-/* Of one program in one window. `launches`, which are sorted by their time here, are of one thread, or in no order. */
-static void join_runs(struct launch *launches, uint32_t launch_count, const struct run_op *ops, uint32_t op_count,
+/* Of one program in one window. Launches of several threads are in no order that tells: none is joined. */
+static void join_runs(const struct launch *launches, uint32_t launch_count, const struct run_op *ops, uint32_t op_count,
                       struct step_lookup *lookup, uint32_t *steps) {
   uint32_t runs = 0, run = 0;
   for (uint32_t i = 0; i < op_count; i++) runs += !i || ops[i].run != ops[i - 1].run;
   if (runs > launch_count) return;
   for (uint32_t i = 1; i < launch_count; i++)
     if (launches[i].thread != launches[0].thread) return;
-  qsort(launches, launch_count, sizeof *launches, launches_by_time);
   for (uint32_t i = 0; i < op_count; i++) {
     run += i && ops[i].run != ops[i - 1].run;
     int64_t middle = launches[run].start + derive_difference(launches[run].end, launches[run].start) / 2;

@@ -59,7 +59,7 @@ enum tfprof_status window_stops_load(struct window_stops *stops, struct profile 
     block_texts(&block, COLUMN_profiler_windows_ending, endings);
     for (uint32_t i = 0; i < block.count; i++) {
       add_stop(stops, starts[i], openings[i], true, threads[i]);
-      if (!budget || endings[i] != budget) add_stop(stops, ends[i], closings[i], false, threads[i]);
+      if (endings[i] != budget) add_stop(stops, ends[i], closings[i], false, threads[i]);
     }
   }
   if (!status) cut_overlaps(stops);

@@ -1,6 +1,6 @@
 /* dump.h: the reader of tfprof's own dump files. */
-#ifndef TFPROF_DUMP_READER_FORMAT_H
-#define TFPROF_DUMP_READER_FORMAT_H
+#ifndef TFPROF_READ_DUMP_H
+#define TFPROF_READ_DUMP_H
 
 #include "read/read.h"
 

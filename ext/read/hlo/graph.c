@@ -195,9 +195,14 @@ static bool read_convolution(struct hlo_graph *graph, const struct wire_reader *
     else if (field.number == ConvolutionDimensionNumbers_output_feature_dimension)
       details->output_feature = wire_int64(&field);
   }
-  bool ok = read_repeated(graph, outer, whole, 11, &details->input_spatial, &inputs) &&
-            read_repeated(graph, outer, whole, 6, &details->kernel_spatial, &kernels) &&
-            read_repeated(graph, outer, whole, 12, &details->output_spatial, &outputs);
+  enum {
+    INPUTS = ConvolutionDimensionNumbers_input_spatial_dimensions,
+    KERNELS = ConvolutionDimensionNumbers_kernel_spatial_dimensions,
+    OUTPUTS = ConvolutionDimensionNumbers_output_spatial_dimensions
+  };
+  bool ok = read_repeated(graph, outer, whole, INPUTS, &details->input_spatial, &inputs) &&
+            read_repeated(graph, outer, whole, KERNELS, &details->kernel_spatial, &kernels) &&
+            read_repeated(graph, outer, whole, OUTPUTS, &details->output_spatial, &outputs);
   details->spatial_count = inputs == kernels && inputs == outputs ? inputs : HLO_NONE;
   return ok;
 }

@@ -152,7 +152,7 @@ static bool read_instruction(struct reading *r, struct hlo_cursor line) {
   if (!name.length || !hlo_take(&line, '=')) return false;
   message_bytes(r->proto, HloInstructionProto_name, name.bytes, name.length);
   message_number(r->proto, HloInstructionProto_id, hlo_id_of_name(name));
-  if (!hlo_take_shape(&line, r->proto, 3)) return false;
+  if (!hlo_take_shape(&line, r->proto, HloInstructionProto_shape)) return false;
   struct text_part opcode = hlo_take_name(&line);
   if (!opcode.length || !hlo_take_within(&line, &within)) return false;
   message_bytes(r->proto, HloInstructionProto_opcode, opcode.bytes, opcode.length);

@@ -5,7 +5,7 @@
 ** store's pool when the chunk is published, once (publish.c); until then its bytes lie in the chunk, and afterwards in
 ** the pool where they are the same, so that most texts are held only once.
 **
-** Lanes (threads, streams) and devices are numbered in the same way by three integers (rows/row_map.h).
+** Lanes (threads, streams) and devices are numbered in the same way by three integers (base/row_map.h).
 */
 #ifndef TFPROF_JSON_INTERN_H
 #define TFPROF_JSON_INTERN_H
