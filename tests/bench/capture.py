@@ -43,6 +43,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "capture"))
 sys.path.insert(0, HERE)
+os.environ["WHOLE_TORCH"] = os.environ["PLAIN_END"] = "1"  # as users' programs (../capture/within/sitecustomize.py)
 import capturing  # noqa: E402
 import figures  # noqa: E402
 

@@ -72,7 +72,9 @@ def in_unit(row, unit):
     names = ("value", "low", "high", "error")
     changed = {name: figures.rounded(row[name] * scale) for name in names if name in row}
     if "compared" in row:
-        changed["compared"] = [dict(other, value=figures.rounded(other["value"] * scale)) for other in row["compared"]]
+        changed["compared"] = [other if "unit" in other else {
+            key: figures.rounded(it * scale) if key in names and it is not None else it for key, it in other.items()}
+            for other in row["compared"]]
     return dict(row, unit=unit, **changed)
 
 

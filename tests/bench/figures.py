@@ -153,6 +153,7 @@ def merge_one(rows):
         return rows[-1]
     trials = sum(row.get("trials", 1) for row in rows)
     merged = dict(rows[-1], value=rounded(statistics.median(values)), low=values[0], high=values[-1], trials=trials)
+    merged.pop("error", None)  # the range of the runs stands for it
     if all(len(row.get("compared", ())) == len(merged.get("compared", ())) for row in rows):
         for i, other in enumerate(merged.get("compared", ())):
             others = [row["compared"][i]["value"] for row in rows]

@@ -18,8 +18,6 @@ from mutations import checkpoints, dumps  # noqa: E402
 from mutations.dumps import FRAME_ROWS, Dump, constant, frame_of_rows, frame_of_texts, integers  # noqa: E402
 
 TABLES = dumps.table_ids()
-TIMED = ["ops", "kernels", "transfers", "api_calls", "syncs", "ranges", "steps", "collectives", "input_events",
-         "device_activities", "overheads"]
 
 
 class Bomb:

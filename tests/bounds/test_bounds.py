@@ -40,7 +40,6 @@ SHARED = os.environ.get("TFPROF_SHARED") or ""
 MEGABYTE = 1 << 20
 UNTRUE = 4  # the exit status where nothing but numbers is wrong
 DRAWN = "-drawn"  # of rows drawn by chance
-ENDINGS = {b"\x89TFP": ".tfprof", b"\x1f\x8b": ".json.gz"}
 
 
 def memory_allowed(size):

@@ -30,7 +30,9 @@ def git(*words):
 
 def commits():
     """The commits after that which brought the hook; none where the history is not there."""
-    first = git("log", "--diff-filter=A", "--format=%H", "--", HOOK).stdout.split()
+    asked = git("log", "--diff-filter=A", "--format=%H", "--", HOOK)
+    first = asked.stdout.split()
+    assert first or not os.environ.get("CI"), asked.stderr
     return git("log", "--no-merges", "--format=%H", first[-1] + "..HEAD").stdout.split() if first else []
 
 

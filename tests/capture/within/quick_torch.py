@@ -2,9 +2,10 @@
 is first looked for, and Python does not look for garbage meanwhile.
 
 torch._meta_registrations, which `import torch` imports last, tells of thousands of operators which shapes they give, of
-tensors without values: for what torch.compile, torch.export and decompositions make of a program, and for nothing that
-runs as it is written. A stand-in is there until the compiler is imported, or something of it is asked for. What else
-comes of importing it is said in import_generator; other versions of PyTorch, of which nobody has looked, have it whole.
+tensors without values: for torch.compile, torch.export, decompositions, and some ops on tensors of device "meta" (a
+convolution), which raise without it: a program of these sets WHOLE_TORCH=1. A stand-in is there until the compiler is
+imported, or something of it is asked for. What else comes of importing it is said in import_generator. Other versions
+of PyTorch, of which nobody has looked, have it whole.
 """
 
 import gc
@@ -28,15 +29,10 @@ class StandIn(types.ModuleType):
 class Finder:
     """Of the stand-in, as torch is imported; it finds nothing else."""
 
-    collects = False
-
     def find_spec(self, name, path=None, target=None):
         if name == "torch" and gc.isenabled():
-            self.collects = True
-            gc.disable()
-        elif name == NAME:
-            if self.collects:
-                gc.enable()
+            return without_collecting(importlib.machinery.PathFinder.find_spec(name, path, target))
+        if name == NAME:
             if finder in sys.meta_path and sys.modules["torch"].__version__.startswith(VERSION):
                 return importlib.machinery.ModuleSpec(name, self)
         elif name in THAT_NEED_IT and type(sys.modules.get(NAME)) is StandIn:
@@ -48,6 +44,22 @@ class Finder:
 
     def exec_module(self, module):
         import_generator()
+
+
+def without_collecting(spec):
+    """The same module, while whose import Python does not look for garbage, however that ends."""
+    if spec is None or spec.loader is None:
+        return spec
+    run = spec.loader.exec_module
+
+    def exec_module(module):
+        gc.disable()
+        try:
+            run(module)
+        finally:
+            gc.enable()
+    spec.loader.exec_module = exec_module
+    return spec
 
 
 finder = Finder()
