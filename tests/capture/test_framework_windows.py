@@ -623,6 +623,36 @@ def test_interrupted():
     print("interrupted")
 
 
+INTERRUPTED_CLOSE = """
+import jax, doubles
+class Array:
+    asked = 0
+    def block_until_ready(self):
+        Array.asked += 1
+        if Array.asked == 2: raise KeyboardInterrupt  # as a handler of a signal does
+jax.live_arrays = lambda: [Array()]
+def work(x): doubles.did('dot.3', 300000)
+step = jax.jit(work)
+for number in range(5): step(number)
+try: step(5)
+except KeyboardInterrupt: print('interrupted')
+step(5)
+"""
+
+
+def test_interrupted_close():
+    """A close that is interrupted, and then the program ends: the window lasts until it is closed, not until it was
+    asked to."""
+    with Doubles() as here:
+        directory, out, _ = here.run("close", INTERRUPTED_CLOSE, overhead=50)
+        held = ops_of_steps(directory)
+        assert out == "interrupted\n" and list(held) == [2, 3, 4, 5], (out, held)
+        assert set(held.values()) == {"dot.3"}, held
+        windows = windows_of(directory)
+        assert [(one["first_step"], one["step_count"]) for one in windows] == [(2, 4)], windows
+    print("an interrupted close")
+
+
 def test_failures():
     """What sessions raise does not reach the program."""
     with Doubles() as here:

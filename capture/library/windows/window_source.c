@@ -171,6 +171,8 @@ static struct window_step step_now(const struct sampling_now *now) {
 bool windows_step_ended(void) {
   struct sampling_now now;
   if (!state.close) return false;
+  state.asked_ns = 0; /* what was asked for before it has been done, or was interrupted */
+  state.is_closing = false;
   sampling_look(&now);
   struct window_step step = step_now(&now);
   double age_ns = state.plan.has_begun ? 0 : process_age_ns();
@@ -470,6 +472,8 @@ static const char *windows_reset(bool is_whole) {
   (void)is_whole;
   window_plan_begin(&state.plan);
   state.wanted = WINDOW_NOTHING;
+  state.asked_ns = 0;
+  place[0] = 0; /* the parent's */
   atomic_store(&over, NULL);
   atomic_store(&is_open, false);
   atomic_store(&is_late, false);
