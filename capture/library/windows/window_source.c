@@ -1,7 +1,7 @@
 /* window_source.c: see window_source.h.
 **
-** What is open is known to whoever has the GIL; the writer thread looks at `open_ns` and `is_open` alone.  A window
-** that is over is handed to the writer thread by a list that it takes as a whole.
+** What is open is known to whoever has the GIL; the writer thread looks at what is atomic alone.  A window that is over
+** is handed to the writer thread by a list that it takes as a whole.
 */
 #include "window_source.h"
 
@@ -147,7 +147,7 @@ static double cost_until(uint64_t now_ns) {
 
 /* On the thread that runs the steps: none of them is slow by that. */
 static void leave_out(uint64_t since_ns, uint64_t now_ns) {
-  if (now_ns > since_ns) sampling_leave_out(now_ns - since_ns);
+  if (since_ns && now_ns > since_ns) sampling_leave_out(now_ns - since_ns);
 }
 
 /* ---- Steps. */
@@ -201,7 +201,7 @@ enum window_act windows_wanted(bool *is_chosen, bool *is_first) {
 
 void windows_settled(void) {
   uint64_t now_ns = clock_monotonic_ns();
-  if (state.asked_ns) leave_out(state.asked_ns, now_ns);
+  leave_out(state.asked_ns, now_ns);
   if (state.asked_ns) state.asked_ns = now_ns;
   state.is_settled = true;
 }
@@ -233,12 +233,13 @@ void windows_opened(bool is_on) {
   read_clocks(&reading);
   uint64_t now_ns = (uint64_t)reading.monotonic_ns;
   leave_out(state.stopped_ns, now_ns);
-  window->start_realtime_ns = reading.realtime_ns;
-  window->start_ns = reading.monotonic_ns;
+  state.stopped_ns = 0; /* what is refused the next time has begun nothing */
   if (!is_on) {
     window_plan_failed(&state.plan, now_ns);
     return;
   }
+  window->start_realtime_ns = reading.realtime_ns;
+  window->start_ns = reading.monotonic_ns;
   struct sampling_now now;
   sampling_look(&now);
   window->opening_ns = window->start_ns - window->opening_ns;
@@ -308,6 +309,7 @@ void windows_closed(const struct window_result *result) {
   }
   now_ns = clock_monotonic_ns();
   leave_out(state.stopped_ns, now_ns);
+  state.stopped_ns = 0;
   if (window) window->closing_ns = (int64_t)(now_ns - (uint64_t)window->end_ns);
   window_plan_closed(&state.plan, now_ns, now.steps, cost_until(now_ns), (double)result->size, result->has_programs);
   if (result->has_programs) state.programs_ns = now_ns;
@@ -472,7 +474,7 @@ static const char *windows_reset(bool is_whole) {
   (void)is_whole;
   window_plan_begin(&state.plan);
   state.wanted = WINDOW_NOTHING;
-  state.asked_ns = 0;
+  state.asked_ns = state.stopped_ns = 0;
   place[0] = 0; /* the parent's */
   atomic_store(&over, NULL);
   atomic_store(&is_open, false);
