@@ -69,11 +69,6 @@ static double share_of_step(const struct window_plan *plan) {
   return extra < 0 ? 0 : extra > 1 ? 1 : extra;
 }
 
-/* What a window costs as a rule. */
-static double usual_cost(const struct window_plan *plan) {
-  return plan->costs.count ? median(&plan->costs, KEPT_WINDOWS) : plan->spent_ns / PROGRAMS_PART;
-}
-
 /* What a step of that length brings in. */
 static double income(double overhead, double took_ns) {
   double allowed = took_ns * overhead, share = allowed * ACCOUNT_SHARE, rest = allowed - MARKS_NS;
@@ -82,7 +77,7 @@ static double income(double overhead, double took_ns) {
 
 static void take_in(struct window_plan *plan, const struct window_step *step, double took_ns) {
   double usual = usual_step(plan), counted = usual > 0 && took_ns > 2 * usual ? 2 * usual : took_ns;
-  double most = SAVED_NS * ACCOUNT_SHARE * step->overhead, usual_windows = SAVED_WINDOWS * usual_cost(plan);
+  double most = SAVED_NS * ACCOUNT_SHARE * step->overhead, usual_windows = SAVED_WINDOWS * plan->usual_cost_ns;
   if (plan->has_had_one && !plan->is_open && usual_windows < most) most = usual_windows;
   plan->account_ns += income(step->overhead, counted);
   if (plan->account_ns > most) plan->account_ns = most;
@@ -106,7 +101,7 @@ double window_plan_expected_ns(const struct window_plan *plan, bool is_chosen) {
 static double steps_since(uint64_t then, uint64_t now) { return now > then ? (double)(now - then) : 0; }
 
 static unsigned level_of(const struct window_plan *plan, const struct window_step *step) {
-  double a_step = income(step->overhead, usual_step(plan)), cost = usual_cost(plan);
+  double a_step = income(step->overhead, usual_step(plan)), cost = plan->usual_cost_ns;
   double ended = steps_since(plan->first_steps, step->steps) + 1, least = a_step / 2;
   a_step += plan->account_ns / (2 * ended);
   if (a_step < least) a_step = least; /* what is overdrawn is paid back by and by */
@@ -122,7 +117,7 @@ static bool is_time(const struct window_plan *plan, const struct window_step *st
   unsigned drawn = sampling_level_of(step->seed, step->steps);
   uint64_t passed = step->now_ns - plan->began_ns;
   if (drawn < LEAST_LEVEL || step->now_ns - plan->closed_ns < passed / SPACING_PART) return false; /* most steps */
-  return plan->account_ns >= usual_cost(plan) / 2 && drawn >= level_of(plan, step);
+  return plan->account_ns >= plan->usual_cost_ns / 2 && drawn >= level_of(plan, step);
 }
 
 enum window_act window_plan_again(struct window_plan *plan, const struct window_step *step) {
@@ -180,6 +175,7 @@ void window_plan_closed(struct window_plan *plan, uint64_t now_ns, uint64_t step
   if (has_programs) plan->costs.count--; /* the next ones will not cost that */
   else plan->costs.values[last] += cost_ns + extra_ns;
   spend(plan, cost_ns + extra_ns);
+  plan->usual_cost_ns = plan->costs.count ? median(&plan->costs, KEPT_WINDOWS) : plan->spent_ns / PROGRAMS_PART;
   if (ended > 0 && !has_programs) plan->bytes_a_step = bytes / ended;
   plan->is_open = false;
   plan->closed_ns = now_ns;

@@ -63,6 +63,7 @@ struct window_plan {
   struct window_values plain, in_window; /* durations of steps */
   double usual_plain_ns;                 /* the median of `plain`, but for the last few */
   struct window_values costs;            /* of windows, without those that hold the programs */
+  double usual_cost_ns;                  /* what a window costs as a rule, since the last one was closed */
   struct window_values extras;           /* by how much a step in one lasts longer, as a share of the step */
   double bytes_a_step;
   unsigned failures; /* in a row */
