@@ -83,8 +83,8 @@ class Sessions:
                 self.tell("profiler_window_failed", "a window of the profiler of %s could not be opened: %s"
                           % (framework, text_of(problem).decode("utf-8", "replace")))
             finally:
-                self.open = (framework, session) if session is not None else None
-                self.library.tfprof_capture_window_opened(int(session is not None))
+                self.open = (framework, session) if session is not None else None  # as in close(): no call between
+                self.library.tfprof_capture_window_opened(session is not None)
         finally:
             self.is_busy = False
 
@@ -115,9 +115,9 @@ class Sessions:
             finally:
                 is_closing = self.library.tfprof_capture_window_is_closing()
                 if is_closing:
-                    self.open = None
                     size = len(told or b"")
-                    self.library.tfprof_capture_window_closed(told, size, directory, int(has_programs), problem)
+                    self.open = None  # no call from here to the next line: a handler cannot come between the two
+                    self.library.tfprof_capture_window_closed(told, size, directory, has_programs, problem)
             return bool(is_closing)
         finally:
             self.is_busy = False
