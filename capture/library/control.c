@@ -323,9 +323,10 @@ static int patience(void) {
     int left = (int)((connection->until_ns - earlier_ns - now_ns) / 1000000) + 1;
     if (least < 0 || left < least) least = left;
   }
-  uint64_t begins_ns = visit.goes_on && visit.is_together && !visit.is_told ? visit.asked_ns : 0;
-  int until = begins_ns > now_ns ? (int)((begins_ns - now_ns) / 1000000) : LOOK_MS;
-  return visit.goes_on ? (until < LOOK_MS ? until : LOOK_MS) : least;
+  if (!visit.goes_on) return least;
+  bool is_ahead = visit.is_together && !visit.is_told && visit.asked_ns > now_ns;
+  uint64_t left_ms = is_ahead ? (visit.asked_ns - now_ns) / 1000000 + 1 : LOOK_MS;
+  return left_ms < LOOK_MS ? (int)left_ms : LOOK_MS;
 }
 
 static void serve(int listener) {
