@@ -188,7 +188,7 @@ void sampling_restate(void) {
                                        .has_ops = has_ops(),
                                        .interval = told_interval,
                                        .op_ns = told_op_ns,
-                                       .step = (int64_t)sampling.marks.steps,
+                                       .step = (int64_t)step_marks_all(&sampling.marks),
                                        .is_restated = true});
   pthread_mutex_unlock(&sampling_lock);
 }
@@ -240,7 +240,7 @@ static void open_visit(uint64_t ticks, bool is_within) {
   if (!gate_move(GATE_WOKEN, GATE_RECORDING)) return;
   step_marks_count_from(&sampling.marks, COUNT_OF_VISIT);
   visit.is_within = is_within;
-  sampling.options.first_step = (int64_t)step_marks_all(&sampling.marks);
+  sampling.options.first_step = 0;
   sampling.options.last_step = INT64_MAX;
   sampling_plan_begin(&sampling.plan, &sampling.options);
   sampling.is_dormant = sampling.is_on = false;

@@ -83,7 +83,8 @@ void sampling_note_windows(double share);
 /* The step that goes on was kept from its work for so long, as by opening a window: its pace is told without that. */
 void sampling_leave_out(uint64_t ns);
 /* One is open. What PyTorch does in its steps, such as loading data between the calls that are steps, is recorded until
-** the one behind them has ended: only a step of which all is known is a recorded one. */
+** the one behind them has ended: only a step of which all is known is a recorded one. Steps are counted for it
+** (`in_window`) from when it opens. */
 void sampling_hold(bool is_open);
 
 /* ---- For the writer thread. */

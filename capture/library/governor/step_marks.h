@@ -88,7 +88,7 @@ void step_marks_begin(struct step_marks *marks);
 /* With those that ran in one call, as many as there were: batches of Keras, by steps_per_execution. */
 static inline uint64_t step_marks_all(const struct step_marks *marks) { return marks->steps + marks->in_calls; }
 /* Steps are counted from here on: how many have ended since, by what ends them now. Where something else is found to
-** end them, these are its marks since then. */
+** end them, these are its marks since then, or since all was forgotten (STEPS_ARE_FORGOTTEN). */
 void step_marks_count_from(struct step_marks *marks, enum step_count which);
 uint64_t step_marks_counted(const struct step_marks *marks, enum step_count which);
 /* A mark has ended on this thread, or of a batch begun; `name` is a number that stands for its name or optimizer. */
