@@ -34,12 +34,9 @@ void recorded_steps_begin(struct recorded_steps *steps, const struct recorded_st
 
 /* Room for one more item at the end; NULL: no memory. */
 static void *add_item(struct recorded_steps *steps, void *list, size_t *count, size_t *room, size_t size) {
-  void **items = list;
-  if (*count == *room && !list_grow(list, room, sizeof *room, *count + 1, size)) {
-    steps->has_failed = true;
-    return NULL;
-  }
-  return (char *)*items + (*count)++ * size;
+  void *item = list_next(list, count, room, size);
+  steps->has_failed |= !item;
+  return item;
 }
 
 static uint16_t dump_id(unsigned table, unsigned column) { return schema_tables[table].columns[column].dump_id; }

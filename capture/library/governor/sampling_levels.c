@@ -5,7 +5,7 @@
 
 /* MurmurHash3's finaliser: each bit of the number moves each bit of the hash. */
 static uint64_t mix(uint64_t number) {
-  number = (number ^ number >> 33) * HASH_STEP_FACTOR;
+  number = (number ^ number >> 33) * 0xff51afd7ed558ccdu; /* ranks agree on it */
   number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
   return number ^ number >> 33;
 }
