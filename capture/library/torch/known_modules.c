@@ -146,13 +146,17 @@ struct held_module known_module_find(uintptr_t address) {
   return found;
 }
 
-void known_module_prove(const void *state, uintptr_t address, uintptr_t type) {
+bool known_module_prove(const void *state, uintptr_t address, uintptr_t type) {
+  bool is_any = false;
   pthread_mutex_lock(&known_modules_lock);
   for (unsigned i = 0; i < known.sighting_count; i++) {
     struct sighting *seen = &known.sightings[i];
-    if (seen->state == state && seen->address == address && seen->type == type) seen->is_proved = true;
+    bool is_it = seen->state == state && seen->address == address && seen->type == type;
+    seen->is_proved |= is_it;
+    is_any |= is_it;
   }
   pthread_mutex_unlock(&known_modules_lock);
+  return is_any;
 }
 
 /* The number of a proved sighting, with those that share it; 0: there is none. */

@@ -48,8 +48,8 @@ struct held_module {
   bool must_look;  /* its class has become another one since */
 };
 struct held_module known_module_find(uintptr_t address);
-/* The module that the thread has seen there is proved to be there still. */
-void known_module_prove(const void *state, uintptr_t address, uintptr_t type);
+/* The module that the thread has seen there is proved to be there still. false: it has seen none. */
+bool known_module_prove(const void *state, uintptr_t address, uintptr_t type);
 /* `reference`, which is kept, tells its death from now on. The number; 0: no memory, and the reference is not kept.
 ** `was_seen`: it is that of a proved sighting and may be in the file. */
 uint32_t known_module_hold(uintptr_t address, uintptr_t type, void *reference, bool *was_seen);

@@ -3,6 +3,7 @@
 
 #include "known_modules.h"
 #include "module_facts.h"
+#include "module_search.h"
 #include "python/python_api.h"
 #include "python/python_code.h"
 #include "python/python_frames.h"
@@ -122,38 +123,12 @@ static void look_at_stacks(void) {
   }
 }
 
-static int by_address(const void *left, const void *right) {
-  const struct wanted_module *a = left, *b = right;
-  if (a->address != b->address) return a->address < b->address ? -1 : 1;
-  return (a->type > b->type) - (a->type < b->type);
-}
-
 /* Those that stand on no stack now. */
-static void search(struct wanted_module *missing, unsigned count) {
-  static void *found[WANTED_MAXIMUM];
-  void *objects = python_api.call(get_objects, NULL);
-  intptr_t size = objects ? python_api.list_size(objects) : 0;
-  qsort(missing, count, sizeof *missing, by_address);
-  memset(found, 0, count * sizeof *found);
-  for (intptr_t i = 0; i < size; i++) {
-    void *object = python_api.list_item(objects, i);
-    struct wanted_module key = {(uintptr_t)object, 0};
-    if (key.address < missing[0].address || key.address > missing[count - 1].address) continue;
-    key.type = type_of(object);
-    struct wanted_module *place = bsearch(&key, missing, count, sizeof *missing, by_address);
-    if (place) found[place - missing] = object; /* the list refers to it */
-  }
-  if (!objects) python_api.clear_error();
-  bool is_fruitless = true;
-  for (unsigned i = 0; i < count && objects; i++) {
-    if (!found[i]) continue;
-    const void *state = atomic_load(&coming);
-    if (state && state == python_thread_state() && module_facts_is_made(found[i]))
-      known_module_prove(state, missing[i].address, missing[i].type);
-    look(found[i], NULL);
-    is_fruitless = false;
-  }
-  if (objects) python_api.decrement(objects);
+static void search(const struct wanted_module *missing, unsigned count, bool is_last_time) {
+  const void *state = atomic_load(&coming);
+  bool is_main = state && state == python_thread_state();
+  const struct module_search wanted_now = {missing, count, get_objects, is_main ? state : NULL, is_last_time, look};
+  bool is_fruitless = !module_search(&wanted_now);
   fruitless_pause_ms = !is_fruitless ? 0 : fruitless_pause_ms ? fruitless_pause_ms * 2 : SHORTEST_PAUSE_MS;
   if (fruitless_pause_ms > LONGEST_PAUSE_MS) fruitless_pause_ms = LONGEST_PAUSE_MS;
 }
@@ -164,7 +139,7 @@ static void search_in_time(bool is_last_time) {
   if (!is_last_time && start < next_search_ms) return;
   unsigned count = known_modules_take_wanted(missing, WANTED_MAXIMUM);
   if (!count) return;
-  search(missing, count);
+  search(missing, count, is_last_time);
   uint64_t end = now_ms(), pause = ++searches > FREE_CALLS ? (end - start) * SHARE : SHORTEST_PAUSE_MS;
   if (pause < SHORTEST_PAUSE_MS) pause = SHORTEST_PAUSE_MS;
   next_search_ms = end + (pause > fruitless_pause_ms ? pause : fruitless_pause_ms);
@@ -327,6 +302,7 @@ void module_discovery_reset(void) {
   next_work_ms = again_ms = fruitless_pause_ms = 0;
   next_search_ms = 0;
   searches = 0;
+  module_search_reset();
   begin_conditions();
   pthread_mutex_init(&telling, NULL);
 }
