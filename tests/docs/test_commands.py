@@ -86,6 +86,8 @@ def make_program(path, text):
 
 def make_folder(directory):
     test_sql.make_files(directory)
+    for copy in ("run-0", "around"):
+        shutil.copytree(os.path.join(directory, "run"), os.path.join(directory, copy))
     os.symlink(BUILD, os.path.join(directory, "build"))
     os.mkdir(os.path.join(directory, "examples"))
     for name in ("train.py", *(f"examples/train_{what}.py" for what in ("cnn", "gpu", "keras", "jax"))):
@@ -120,7 +122,7 @@ def run(command, typed, directory):
             return ""  # built without
         return serve(command, typed, directory)
     # Recording goes into a folder of its own, where one of the name is here already for what is asked of it.
-    command = re.sub(r"^((?:build/)?tfprof-capture .*?)-o run( --force)?", r"\1-o recorded --force", command)
+    command = re.sub(r"^((?:build/)?tfprof-capture .*?)-o (?:run|around)( --force)?", r"\1-o recorded --force", command)
     done = subprocess.run(["bash", "-c", command], cwd=directory, input=typed + "\n", capture_output=True,
                           encoding="utf-8", timeout=SECONDS)
     wrong = re.search(r"^(?:error|Error|Parse error|Runtime error)\b.*|.*(?:no such|unknown) .*", done.stderr, re.M)

@@ -25,7 +25,7 @@ def documents():
 def prose(path):
     """The text without what stands between fences."""
     with open(path, encoding="utf-8") as file:
-        return re.sub(r"^```.*?^```$", "", file.read(), flags=re.S | re.M)
+        return re.sub(r"^ *```.*?^ *```$", "", file.read(), flags=re.S | re.M)
 
 
 def anchors(path):

@@ -29,7 +29,7 @@ def pages():
 
 def read(name):
     with open(os.path.join(ROOT, name), encoding="utf-8") as file:
-        return re.sub(r"^```.*?^```$", "", file.read(), flags=re.S | re.M)
+        return re.sub(r"^ *```.*?^ *```$", "", file.read(), flags=re.S | re.M)
 
 
 def sentences(text):

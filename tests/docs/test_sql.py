@@ -28,8 +28,11 @@ TENSORFLOW = os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow")
 
 
 def read(*path):
+    """The text; blocks that belong to an item of a list begin at the margin."""
     with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
-        return file.read()
+        text = file.read()
+    return re.sub(r"^( +)```.*?^\1```$", lambda block: re.sub(rf"^{block[1]}", "", block[0], flags=re.M), text,
+                  flags=re.S | re.M)
 
 
 def statements(text):
