@@ -104,7 +104,7 @@ def anchor(title):
 def page():
     read = {name: figures.read(os.path.join(figures.RESULTS, name + ".json")) for name in figures.SUBJECTS}
     titles = [about["title"] for _, about in read.values()]
-    yield wrapped(" · ".join(f"[{title}](#{anchor(title)})" for title in titles))
+    yield "\n".join(f"- [{title}](#{anchor(title)})" for title in titles)
     yield "\n## In short\n"
     yield from headline()
     yield ""
