@@ -75,7 +75,7 @@ fi
 if [ "$program" = examples/train_gpu.py ]; then
   show "What the GPU does" \
     "SELECT coalesce(short_name, name) AS kernel, CAST(round(sum(coalesce(weight, 1))) AS INTEGER) AS count,
-  round(sum(dur_ns * coalesce(weight, 1)) / 1e6, 1) AS ms FROM kernels LEFT JOIN thinned_steps USING (step_id)
+  round(sum(dur_ns * coalesce(weight, 1)) / 1e6, 1) AS ms FROM kernels LEFT JOIN _thinned_steps USING (step_id)
   GROUP BY 1 ORDER BY 3 DESC LIMIT 8"
   show "When it does nothing, and what it lacks then" \
     "SELECT reason, CAST(round(sum(weight)) AS INTEGER) AS gaps, round(sum(gap_ns * weight) / 1e6, 1) AS ms

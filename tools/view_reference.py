@@ -23,6 +23,11 @@ COMPARED = "tests/fixtures/kineto/links.json"  # with itself, as before.json and
 COMPARISON = f"{COMPARED} and itself"
 ROWS, WIDTH, SECONDS = 5, 118, 600
 
+SECTIONS = {"run": "The run", "steps": "Steps", "ops": "Ops", "code": "Lines of the program", "kernels": "Kernels",
+            "devices": "Devices", "memory": "Memory", "input": "Input", "ranks": "Ranks", "graph": "Graphs and models",
+            "compare": "Two runs", "xprof": "Pages of XProf", "tensorboard": "Pages of the TensorBoard plugin",
+            "hta": "Results of Holistic Trace Analysis", "helpers": "What views are made of"}
+
 
 def parts_of(path):
     """(title, paragraphs, cost, example) of a view's comment."""
@@ -70,11 +75,11 @@ def sources_of(page):
     if not os.path.exists(page):
         return {}
     with open(page, encoding="utf-8") as file:
-        sections = re.split(r"^## ", file.read(), flags=re.M)[1:]
+        views = re.split(r"^### ", file.read(), flags=re.M)[1:]
     found = {}
-    for section in sections:
-        source = re.search(r"^<!-- on (.*) -->$", section, re.M)
-        found[section.split("\n")[0]] = source and source[1]
+    for view in views:
+        source = re.search(r"^<!-- on (.*) -->$", view, re.M)
+        found[view.split("\n")[0]] = source and source[1]
     return found
 
 
@@ -103,16 +108,20 @@ def main():
     build = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
     listed = json.loads(subprocess.check_output(
         [os.path.join(build, "tfprof"), "--format", "json", os.path.join(ROOT, SOURCES[0]),
-         "SELECT table_name, json_group_array(json_array(column_name, type, unit, description)) AS columns "
-         "FROM tfprof_columns WHERE table_name IN (SELECT name FROM tfprof_views WHERE kind IN ('view', 'function')) "
-         "GROUP BY 1"], text=True))
-    columns = {row["table_name"]: json.loads(row["columns"]) if isinstance(row["columns"], str) else row["columns"]
+         "SELECT name, section, (SELECT json_group_array(json_array(column_name, type, unit, description)) "
+         "FROM tfprof_columns WHERE table_name = name) AS columns FROM tfprof_views "
+         "WHERE section NOT IN ('checks', 'old')"], text=True))
+    columns = {row["name"]: json.loads(row["columns"]) if isinstance(row["columns"], str) else row["columns"]
                for row in listed}
-    described = {os.path.basename(path)[:-4]: parts_of(path)
-                 for path in sorted(glob.glob(os.path.join(ROOT, "sql", "views", "*.sql")))}
+    described = {row["name"]: parts_of(os.path.join(ROOT, "sql", "views", row["section"], f"{row['name']}.sql"))
+                 for row in listed}
+    begins = {row["name"]: row["section"] for before, row in zip([{}] + listed, listed)
+              if row["section"] != before.get("section")}
     shown = answers(build, {name: parts[3] for name, parts in described.items() if parts[3]})
     for name, (title, prose, cost, example) in described.items():
-        print(f"## {name}\n\n{title}\n")
+        if name in begins:
+            print(f"## {SECTIONS[begins[name]]}\n")
+        print(f"### {name}\n\n{title}\n")
         for text in prose:
             print(f"{cell(text)}\n")
         print("| column | type | unit | meaning |\n|---|---|---|---|")

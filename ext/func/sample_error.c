@@ -146,7 +146,7 @@ const struct function_spec sample_error_functions[] = {
      .text = {"x, step_id",
               "The error of sum(x * weight) over the rows of recorded steps as an estimate of the sum over all steps.",
               "step_id is the step of the row, as in steps. The weight of each step and all else is as in the view "
-              "sampled_steps, which says what it means. Rows of a step are added up, and those where x is 0 may be "
+              "_sampled_steps, which says what it means. Rows of a step are added up, and those where x is 0 may be "
               "left out. Twice the result on either side is the 95 % interval. 0 where all steps were recorded, and "
               "for rows without a step. NULL where x has no value, and where too few steps were recorded to tell. "
               "Errors of several profiles are added by their squares.",

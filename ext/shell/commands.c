@@ -27,7 +27,10 @@ static const char help_text[] =
     "  advise [-option value]...\n"
     "                 what to improve first; `help advise` has the options\n"
     "  tables         the tables, how many rows each has and what it holds\n"
-    "  views          the stored views\n"
+    "  views [SECTION]\n"
+    "                 the views that answer questions, or those of a section: run,\n"
+    "                 steps, ops, code, kernels, devices, memory, input, ranks,\n"
+    "                 graph, compare; xprof, tensorboard, hta, checks; all\n"
     "  columns NAME   the columns of a table or view\n"
     "  functions      the functions that tfprof adds to SQL\n"
     "  watch [SECONDS] [SQL]\n"
@@ -63,7 +66,14 @@ static const char help_text[] =
 static const char tables_sql[] =
     "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
 
-static const char views_sql[] = "SELECT name, title FROM tfprof_views";
+/* Without those that equal pages of other profilers, those that others are made of, and old names. */
+static const char views_sql[] =
+    "SELECT section, name, title FROM tfprof_views "
+    "WHERE section NOT IN ('xprof', 'tensorboard', 'hta', 'helpers', 'checks', 'old')";
+
+static const char all_views_sql[] = "SELECT section, name, title FROM tfprof_views";
+
+static const char section_sql[] = "SELECT name, title FROM tfprof_views WHERE section = lower(%Q)";
 
 static const char functions_sql[] =
     "SELECT name || '(' || parameters || ')' AS function, title FROM tfprof_functions";
@@ -237,10 +247,18 @@ static enum script_result show_columns(struct session *session, const char *name
   return SCRIPT_ERROR;
 }
 
+static enum script_result show_views(struct session *session, const char *section) {
+  if (!*section) return run_select(session, views_sql, NULL);
+  if (strcasecmp(section, "all") == 0) return run_select(session, all_views_sql, NULL);
+  if (is_there(session, section_sql, section)) return run_select(session, section_sql, section);
+  fprintf(stderr, "error: no section %s of views; `views` lists them by section, `views all` all of them\n", section);
+  return SCRIPT_ERROR;
+}
+
 enum script_result command_read(struct session *session, const char *path) {
   struct stat facts;
   if (!*path) {
-    fputs("error: read which file? for instance: read sql/views/op_summary.sql\n", stderr);
+    fputs("error: read which file? for instance: read sql/views/ops/op_summary.sql\n", stderr);
     return SCRIPT_ERROR;
   }
   FILE *file = fopen(path, "re");
@@ -421,7 +439,7 @@ static enum script_result show_what(struct session *session, const struct comman
   const char *what = parsed->argument, *table = what;
   size_t length = strcspn(what, " \t");
   if (strcasecmp(what, "tables") == 0) return run_select(session, tables_sql, NULL);
-  if (strcasecmp(what, "views") == 0) return run_select(session, views_sql, NULL);
+  if (strcasecmp(what, "views") == 0) return show_views(session, "");
   if (strcasecmp(what, "functions") == 0) return run_select(session, functions_sql, NULL);
   if (length == strlen("columns") && strncasecmp(what, "columns", length) == 0) {
     table += length + strspn(what + length, " \t");
@@ -439,7 +457,7 @@ static enum script_result run_printing(struct session *session, const struct com
     case SHOW: return show_what(session, parsed);
     case TABLES: return run_select(session, tables_sql, NULL);
     case FUNCTIONS: return run_select(session, functions_sql, NULL);
-    case VIEWS: return run_select(session, views_sql, NULL);
+    case VIEWS: return show_views(session, parsed->argument);
     case COLUMNS:
       if (parsed->mark == BACKSLASH && !*parsed->argument) return run_select(session, tables_sql, NULL);
       return show_columns(session, parsed->argument);

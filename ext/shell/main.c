@@ -290,7 +290,7 @@ static void greet(struct session *session) {
       ", iif(steps, format('%,d step%s', steps, iif(steps = 1, '', 's')), NULL)"
       ", iif(ops, format('%,d op%s', ops, iif(ops = 1, '', 's'))"
       " || iif(recorded BETWEEN 1 AND steps - 1, format(' in %,d of these', recorded), ''), NULL) "
-      "FROM (SELECT (SELECT count(DISTINCT process_id) FROM temp.process_windows) AS profiles, count(*) AS steps,"
+      "FROM (SELECT (SELECT count(DISTINCT process_id) FROM temp._process_windows) AS profiles, count(*) AS steps,"
       " CAST(total(ops_recorded) AS INTEGER) AS recorded, (SELECT count(*) FROM tfprof_own.ops) AS ops"
       " FROM tfprof_own.steps)";
   sqlite3_stmt *statement = NULL;

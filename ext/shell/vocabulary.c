@@ -42,12 +42,13 @@ void vocabulary_add_query(struct vocabulary *vocabulary, sqlite3 *db, const char
 
 static void add_tables(struct vocabulary *vocabulary, sqlite3 *db) {
   add_query(vocabulary, db, "SELECT name FROM tfprof_tables", NULL);
-  add_query(vocabulary, db, "SELECT name FROM tfprof_views", NULL);
+  add_query(vocabulary, db, "SELECT name FROM tfprof_views WHERE section NOT IN ('helpers', 'old')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", NULL);
-  add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view')", NULL);
+  add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') "
+            "AND name NOT IN (SELECT name FROM tfprof_views)", NULL);
   add_query(vocabulary, db,
             "SELECT DISTINCT table_name FROM tfprof_columns WHERE table_name GLOB 'tfprof_*' "
-            "UNION SELECT name FROM tfprof_functions WHERE kind = 'table'", NULL);
+            "UNION SELECT name FROM tfprof_functions WHERE kind = 'table' AND name NOT GLOB '_*'", NULL);
 }
 
 static void add_columns(struct vocabulary *vocabulary, sqlite3 *db, const char *table) {

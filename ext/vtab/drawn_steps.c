@@ -26,7 +26,7 @@ static const struct stored_select *find_select(const char *name) {
 
 /* The text of the view itself, so that it does not matter whether the view could be made, and what it is called. */
 static int query_view(struct connection *connection, sqlite3_stmt **statement) {
-  const struct stored_select *select = find_select("sampled_steps");
+  const struct stored_select *select = find_select("_sampled_steps");
   char *view = select ? stored_view_sql(connection, select) : NULL;
   char *sql = view ? sqlite3_mprintf("SELECT step_id, weight, lead_ns, step_count, spread_factor, lead_factor, "
                                      "unseen_ratio FROM (%s\n) ORDER BY step_id", view)

@@ -1,7 +1,7 @@
 /* drawn_steps.h: what the recorded steps of a connection say of the others, for sample_error().
 **
-** The numbers are those of the view sampled_steps, which says what they mean.  They are read once for each state of the
-** store, when an error is first asked for.
+** The numbers are those of the view _sampled_steps, which says what they mean.  They are read once for each state of
+** the store, when an error is first asked for.
 */
 #ifndef TFPROF_DRAWN_STEPS_H
 #define TFPROF_DRAWN_STEPS_H

@@ -1,9 +1,15 @@
 /* embed_sql.c: makes C arrays of SQL files: see stored_select.h.
 **
-**   embed_sql OUTPUT.c FILE.sql ...
+**   embed_sql OUTPUT.c SECTIONS OLD_NAMES FILE.sql ...
 **
-** The name of the directory says the kind: files of a directory `advise` are checks, those of `panels` panels, all
-** others views.
+** The directories say what a file is:
+**
+**   views/SECTION/NAME.sql   a view, which is listed in that section
+**   advise/NAME.sql          a check
+**   panels/NAME.sql          a panel
+**
+** SECTIONS has the order of the views: see sql/sections.  OLD_NAMES has the views that were called otherwise, one a
+** line: see sql/old_names.  Each becomes a SELECT from the view that it is now.
 **
 ** The columns of a view stand in its first comment, each on a line of its own, in the order of the SELECT:
 **
@@ -22,12 +28,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAXIMUM_FILE = 1 << 20, MAXIMUM_PARAMETERS = 16, MAXIMUM_NAME = 64, MAXIMUM_TEXT = 2048 };
+enum { MAXIMUM_FILE = 1 << 20, MAXIMUM_PARAMETERS = 16, MAXIMUM_NAME = 64, MAXIMUM_TEXT = 2048, UNPLACED = 1 << 30 };
 
 struct file {
   const char *path;
   char name[MAXIMUM_NAME];
   const char *kind;
+  char section[MAXIMUM_NAME];
+  int place; /* in SECTIONS; UNPLACED: its section is not there */
   bool is_view; /* neither a panel nor, having parameters, a function */
 };
 
@@ -36,13 +44,32 @@ static void fail_embedding(const char *path, const char *what) {
   exit(1);
 }
 
+/* What stands between the last `mark` of a path and its next slash; NULL: it has no such part. */
+static const char *part_behind(const char *path, const char *mark, size_t *length) {
+  const char *found = strstr(path, mark);
+  if (!found) return NULL;
+  for (const char *next = found; next; next = strstr(next + 1, mark)) found = next;
+  found += strlen(mark);
+  *length = strcspn(found, "/");
+  return found;
+}
+
+static void take_section(struct file *file, const char *section, size_t length) {
+  if (!section[length] || length == 0 || length >= sizeof file->section)
+    fail_embedding(file->path, "a view that is in no directory of a section: views/SECTION/NAME.sql");
+  memcpy(file->section, section, length);
+  file->section[length] = 0;
+}
+
 static void take_path(struct file *file, const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *end = strstr(base, ".sql");
+  size_t length = 0;
   file->path = path;
-  bool has_directory = slash && slash - path >= 6;
-  file->kind = has_directory && strncmp(slash - 6, "advise", 6) == 0   ? "check"
-               : has_directory && strncmp(slash - 6, "panels", 6) == 0 ? "panel"
-                                                                       : "view";
+  file->place = UNPLACED;
+  const char *section = part_behind(path, "/views/", &length);
+  file->kind = section ? "view" : part_behind(path, "/advise/", &length) ? "check" : "panel";
+  if (section) take_section(file, section, length);
+  else if (strcmp(file->kind, "check") == 0) take_section(file, "checks/", strlen("checks"));
   if (!end || end[4] || end == base || (size_t)(end - base) >= sizeof file->name) {
     fail_embedding(path, "not a file name.sql");
   }
@@ -57,7 +84,41 @@ static void take_path(struct file *file, const char *path) {
 static int compare_files(const void *left, const void *right) {
   const struct file *a = left, *b = right;
   int order = strcmp(b->kind, a->kind); /* views, panels, checks */
+  if (!order) order = (a->place > b->place) - (a->place < b->place);
   return order ? order : strcmp(a->name, b->name);
+}
+
+static void place_view(const char *path, const char *section, const char *name, int place, struct file *files,
+                       int count) {
+  for (int i = 0; i < count; i++) {
+    if (strcmp(files[i].name, name) != 0 || strcmp(files[i].section, section) != 0) continue;
+    files[i].place = place;
+    return;
+  }
+  fprintf(stderr, "embed_sql: %s: there is no views/%s/%s.sql\n", path, section, name);
+  exit(1);
+}
+
+/* Every view of a section that the file names must be in it. */
+static void place_views(const char *path, struct file *files, int count) {
+  char line[MAXIMUM_TEXT], named[MAXIMUM_TEXT] = " ";
+  FILE *file = fopen(path, "rb");
+  if (!file) fail_embedding(path, "cannot be opened");
+  for (int place = 0; fgets(line, sizeof line, file);) {
+    char *section = strtok(line, ": \n");
+    if (!section || *section == '#') continue;
+    if (strlen(named) + strlen(section) + 2 > sizeof named) fail_embedding(path, "has too many sections");
+    strcat(strcat(named, section), " ");
+    for (char *name = strtok(NULL, " \n"); name; name = strtok(NULL, " \n"))
+      place_view(path, section, name, place++, files, count);
+  }
+  fclose(file);
+  for (int i = 0; i < count; i++) {
+    char word[MAXIMUM_NAME + 2];
+    snprintf(word, sizeof word, " %s ", files[i].section);
+    if (files[i].place == UNPLACED && files[i].section[0] && strstr(named, word))
+      fail_embedding(files[i].path, "is not in sql/sections");
+  }
 }
 
 static char *read_file(const char *path) {
@@ -192,25 +253,30 @@ static void write_sql(FILE *out, const char *text, const struct file *files, int
 
 /* ---- columns ---- */
 
-static void write_column_word(FILE *out, const char **at, const char *letters, const char *path, const char *what) {
+struct column {
+  const char *name; /* not ended */
+  int name_length;
+  char type[8], unit[MAXIMUM_NAME], text[MAXIMUM_TEXT];
+};
+
+static void take_column_word(const char **at, char *word, size_t room, const char *letters, const char *path,
+                      const char *what) {
   size_t length = strspn(*at, letters);
-  if (!length || strncmp(*at + length, "  ", 2) != 0) {
+  if (!length || length >= room || strncmp(*at + length, "  ", 2) != 0) {
     fprintf(stderr, "embed_sql: %s: a column without %s and two blanks: %.60s\n", path, what, *at);
     exit(1);
   }
-  if (length == 1 && **at == '-') fputs("NULL", out);
-  else write_string(out, *at, length);
-  fputs(", ", out);
+  memcpy(word, *at, length);
+  word[length] = 0;
   *at += length + strspn(*at + length, " ");
 }
 
 /* The text of a column, which goes on on lines that are indented further; what comes behind them. */
-static const char *write_column_text(FILE *out, const char *at, const char *path) {
-  static char text[MAXIMUM_TEXT];
+static const char *take_column_text(char *text, const char *at, const char *path) {
   size_t length = 0;
   for (;;) {
     size_t size = strcspn(at, "\n");
-    if (length + size + 2 > sizeof text) fail_embedding(path, "has too long a text of a column");
+    if (length + size + 2 > MAXIMUM_TEXT) fail_embedding(path, "has too long a text of a column");
     if (length) text[length++] = ' ';
     memcpy(text + length, at, size);
     length += size;
@@ -219,32 +285,67 @@ static const char *write_column_text(FILE *out, const char *at, const char *path
     at += 2 + strspn(at + 2, " ");
   }
   if (!length || text[length - 1] != '.') fail_embedding(path, "has a column whose text does not end as a sentence");
-  write_string(out, text, length);
+  text[length] = 0;
   return at;
 }
 
-/* Their array, before what names it. */
-static void write_columns(FILE *out, const struct file *file) {
+/* The next column of the comment that `*at` is in; false: there is none. */
+static bool next_column(const char **at, struct column *column, const char *path) {
   static const char start[] = "--   ", small[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  static char name[MAXIMUM_NAME];
+  while (strncmp(*at, start, sizeof start - 1) != 0 || !islower((unsigned char)(*at)[sizeof start - 1])) {
+    if (strncmp(*at, "--", 2) != 0) return false;
+    *at += strcspn(*at, "\n");
+    *at += **at == '\n';
+  }
+  *at += sizeof start - 1;
+  column->name = *at;
+  take_column_word(at, name, sizeof name, small, path, "a name in small letters");
+  column->name_length = (int)strlen(name);
+  if (strncmp(*at, "INTEGER ", 8) != 0 && strncmp(*at, "REAL ", 5) != 0 && strncmp(*at, "TEXT ", 5) != 0)
+    fail_embedding(path, "has a column whose type is none of INTEGER, REAL and TEXT");
+  take_column_word(at, column->type, sizeof column->type, "INTEGRALX", path, "a type");
+  take_column_word(at, column->unit, sizeof column->unit, "abcdefghijklmnopqrstuvwxyzH/-", path, "a unit");
+  *at = take_column_text(column->text, *at, path);
+  return true;
+}
+
+/* The name that a column has in another view by `renamed`, which is "old=new old=new ...". */
+static const char *old_name(const char *renamed, const char *name, int length) {
+  static char old[MAXIMUM_NAME];
+  for (const char *at = renamed; at && *at; at += strspn(at, " ")) {
+    size_t size = strcspn(at, "= ");
+    if (at[size] == '=') {
+      const char *now = at + size + 1;
+      if ((int)strcspn(now, " ") == length && strncmp(now, name, (size_t)length) == 0 && size < sizeof old) {
+        memcpy(old, at, size);
+        old[size] = 0;
+        return old;
+      }
+    }
+    at += strcspn(at, " ");
+  }
+  memcpy(old, name, (size_t)length);
+  old[length] = 0;
+  return old;
+}
+
+/* The array of the columns of a file, before what names it: by the names of another view where `renamed` has some. */
+static void write_columns(FILE *out, const struct file *file, const char *name, const char *renamed) {
+  static struct column column;
   bool is_any = false;
   const char *at = read_file(file->path);
-  fprintf(out, "static const struct stored_column columns_of_%s[] = {\n", file->name);
-  while (strncmp(at, "--", 2) == 0) {
-    if (strncmp(at, start, sizeof start - 1) != 0 || !islower((unsigned char)at[sizeof start - 1])) {
-      at += strcspn(at, "\n");
-      at += *at == '\n';
-      continue;
-    }
-    at += sizeof start - 1;
+  fprintf(out, "static const struct stored_column columns_of_%s[] = {\n", name);
+  for (; next_column(&at, &column, file->path); is_any = true) {
+    const char *called = old_name(renamed, column.name, column.name_length);
     fputs("  {", out);
-    write_column_word(out, &at, small, file->path, "a name in small letters");
-    if (strncmp(at, "INTEGER ", 8) != 0 && strncmp(at, "REAL ", 5) != 0 && strncmp(at, "TEXT ", 5) != 0)
-      fail_embedding(file->path, "has a column whose type is none of INTEGER, REAL and TEXT");
-    write_column_word(out, &at, "INTEGRALX", file->path, "a type");
-    write_column_word(out, &at, "abcdefghijklmnopqrstuvwxyzH/-", file->path, "a unit");
-    at = write_column_text(out, at, file->path);
+    write_string(out, called, strlen(called));
+    fprintf(out, ", \"%s\", ", column.type);
+    if (strcmp(column.unit, "-") == 0) fputs("NULL", out);
+    else write_string(out, column.unit, strlen(column.unit));
+    fputs(", ", out);
+    write_string(out, column.text, strlen(column.text));
     fputs("},\n", out);
-    is_any = true;
   }
   if (!is_any) fail_embedding(file->path, "tells of no column");
   fputs("  {NULL, NULL, NULL, NULL},\n};\n", out);
@@ -253,7 +354,118 @@ static void write_columns(FILE *out, const struct file *file) {
 /* Views and functions have columns of their own. */
 static bool has_columns(const struct file *file) { return strcmp(file->kind, "view") == 0; }
 
-static void write_array(FILE *out, const char *name, const struct file *files, int count, bool are_panels) {
+/* ---- old names ---- */
+
+/* A line of the file: OLD NEW, with parameters behind OLD where their order was another, columns that were called
+** otherwise as OLD=NEW, and behind WHERE the rows that it had. */
+struct old_view {
+  char name[MAXIMUM_NAME], renamed[MAXIMUM_TEXT], rows[MAXIMUM_TEXT];
+  char parameters[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
+  int parameter_count;
+  const struct file *file;
+};
+
+static const struct file *find_view(const char *name, const struct file *files, int count) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(files[i].kind, "view") == 0 && strcmp(files[i].name, name) == 0) return &files[i];
+  return NULL;
+}
+
+/* "op_diff_steps(a,a_first)": its name, and its parameters where it has some. */
+static void take_old_call(struct old_view *view, const char *word, const char *path) {
+  size_t length = strcspn(word, "(");
+  if (length >= sizeof view->name) fail_embedding(path, "has too long a name");
+  memcpy(view->name, word, length);
+  view->name[length] = 0;
+  for (const char *at = word + length + (word[length] == '('); *at && *at != ')'; at += *at == ',') {
+    size_t size = strcspn(at, ",)");
+    if (size >= MAXIMUM_NAME || view->parameter_count == MAXIMUM_PARAMETERS)
+      fail_embedding(path, "has too many or too long parameters");
+    memcpy(view->parameters[view->parameter_count], at, size);
+    view->parameters[view->parameter_count++][size] = 0;
+    at += size;
+  }
+}
+
+static bool take_old_view(struct old_view *view, char *line, const char *path, const struct file *files, int count) {
+  *view = (struct old_view){.parameter_count = 0};
+  char *rows = strstr(line, " WHERE ");
+  if (rows) {
+    snprintf(view->rows, sizeof view->rows, "%s", rows + 1);
+    *rows = 0;
+  }
+  char *word = strtok(line, " \n"), *now = word ? strtok(NULL, " \n") : NULL;
+  if (!word || *word == '#') return false;
+  view->file = now ? find_view(now, files, count) : NULL;
+  if (!view->file) {
+    fprintf(stderr, "embed_sql: %s: %s: there is no view %s\n", path, word, now ? now : "behind it");
+    exit(1);
+  }
+  take_old_call(view, word, path);
+  for (char *column = strtok(NULL, " \n"); column; column = strtok(NULL, " \n")) {
+    if (strlen(view->renamed) + strlen(column) + 2 > sizeof view->renamed) fail_embedding(path, "has too many columns");
+    strcat(strcat(view->renamed, column), " ");
+  }
+  if (!view->parameter_count)
+    view->parameter_count = find_parameters(read_file(view->file->path), view->file->path, view->parameters);
+  return true;
+}
+
+static void each_old_name(FILE *out, const char *path, const struct file *files, int count,
+                          void (*write)(FILE *out, const struct old_view *view, const struct file *files, int count)) {
+  static char line[MAXIMUM_TEXT];
+  static struct old_view view;
+  FILE *file = fopen(path, "rb");
+  if (!file) fail_embedding(path, "cannot be opened");
+  while (fgets(line, sizeof line, file)) {
+    if (!strchr(line, '\n')) fail_embedding(path, "has too long a line");
+    if (take_old_view(&view, line, path, files, count)) write(out, &view, files, count);
+  }
+  fclose(file);
+}
+
+static void write_old_columns(FILE *out, const struct old_view *view, const struct file *files, int count) {
+  (void)files;
+  (void)count;
+  write_columns(out, view->file, view->name, view->renamed);
+}
+
+static void write_old_view(FILE *out, const struct old_view *view, const struct file *files, int count) {
+  static char sql[MAXIMUM_FILE], parameters[MAXIMUM_TEXT];
+  static struct column column;
+  const char *now = view->file->name, *at = read_file(view->file->path);
+  size_t length = (size_t)snprintf(sql, sizeof sql, "-- Old name of %s, until version 0.3.\nSELECT", now);
+  for (bool is_first = true; next_column(&at, &column, view->file->path); is_first = false) {
+    length += (size_t)snprintf(sql + length, sizeof sql - length, "%s\n  %.*s AS %s", is_first ? "" : ",",
+                               column.name_length, column.name,
+                               old_name(view->renamed, column.name, column.name_length));
+  }
+  length += (size_t)snprintf(sql + length, sizeof sql - length, "\nFROM temp.%s%s%s", now, *view->rows ? "\n" : "",
+                             view->rows);
+  parameters[0] = 0;
+  for (int i = 0; i < view->parameter_count; i++) {
+    const char *name = view->parameters[i];
+    length += (size_t)snprintf(sql + length, sizeof sql - length, "%s%s = :%s", i || *view->rows ? " AND " : "\nWHERE ",
+                               name, name);
+    strcat(strcat(parameters, i ? ", " : ""), name);
+  }
+  fprintf(out, "  {\"%s\", \"old\", \"old\", \"%s\", \"Old name of %s, until version 0.3.\", ", view->name, now, now);
+  if (*parameters) write_string(out, parameters, strlen(parameters));
+  else fputs("NULL", out);
+  fputs(",\n    ", out);
+  write_sql(out, sql, files, count);
+  fprintf(out, ", columns_of_%s},\n", view->name);
+}
+
+/* ---- all ---- */
+
+static void write_sections(FILE *out, const struct file *file) {
+  if (file->section[0]) fprintf(out, "\"%s\", NULL", file->section);
+  else fputs("NULL, NULL", out);
+}
+
+static void write_array(FILE *out, const char *name, const struct file *files, int count, bool are_panels,
+                        const char *old_names) {
   fprintf(out, "const struct stored_select %s[] = {\n", name);
   for (int i = 0; i < count; i++) {
     if ((strcmp(files[i].kind, "panel") == 0) != are_panels) continue;
@@ -265,6 +477,8 @@ static void write_array(FILE *out, const char *name, const struct file *files, i
     const char *text = read_file(files[i].path);
     if (!*text) fail_embedding(files[i].path, "empty");
     fprintf(out, "  {\"%s\", \"%s\", ", files[i].name, files[i].kind);
+    write_sections(out, &files[i]);
+    fputs(", ", out);
     write_title(out, text, files[i].name);
     fputs(", ", out);
     write_parameters(out, text, files[i].path);
@@ -273,18 +487,21 @@ static void write_array(FILE *out, const char *name, const struct file *files, i
     if (are_panels) fputs(", NULL},\n", out);
     else fprintf(out, ", columns_of_%s},\n", has_columns(&files[i]) ? files[i].name : "advise");
   }
-  fputs("  {NULL, NULL, NULL, NULL, NULL, NULL},\n};\n", out);
+  if (old_names) each_old_name(out, old_names, files, count, write_old_view);
+  fputs("  {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},\n};\n", out);
 }
 
 int main(int count, char **arguments) {
-  if (count < 2) {
-    fputs("usage: embed_sql OUTPUT.c FILE.sql ...\n", stderr);
+  if (count < 4) {
+    fputs("usage: embed_sql OUTPUT.c SECTIONS OLD_NAMES FILE.sql ...\n", stderr);
     return 2;
   }
-  int file_count = count - 2;
+  const char *old_names = arguments[3];
+  int file_count = count - 4;
   struct file *files = calloc((size_t)file_count + 1, sizeof *files);
   if (!files) fail_embedding(arguments[1], "no memory");
-  for (int i = 0; i < file_count; i++) take_path(&files[i], arguments[i + 2]);
+  for (int i = 0; i < file_count; i++) take_path(&files[i], arguments[i + 4]);
+  place_views(arguments[2], files, file_count);
   qsort(files, (size_t)file_count, sizeof *files, compare_files);
   for (int i = 0; i < file_count; i++) {
     char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
@@ -295,9 +512,10 @@ int main(int count, char **arguments) {
   if (!out) fail_embedding(arguments[1], "cannot be written");
   fputs("/* Made by embed_sql. */\n#include <stddef.h>\n\n#include \"vtab/stored_select.h\"\n\n", out);
   for (int i = 0; i < file_count; i++)
-    if (has_columns(&files[i])) write_columns(out, &files[i]);
-  write_array(out, "stored_selects", files, file_count, false);
-  write_array(out, "stored_panels", files, file_count, true);
+    if (has_columns(&files[i])) write_columns(out, &files[i], files[i].name, NULL);
+  each_old_name(out, old_names, files, file_count, write_old_columns);
+  write_array(out, "stored_selects", files, file_count, false, old_names);
+  write_array(out, "stored_panels", files, file_count, true, NULL);
   if (ferror(out) || fclose(out)) fail_embedding(arguments[1], "cannot be written");
   free(files);
   return 0;

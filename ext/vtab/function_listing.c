@@ -78,7 +78,7 @@ static char *example_of(struct listing_rows *rows, const char *sql) {
 
 static void add_stored(struct listing_rows *rows) {
   for (const struct stored_select *select = stored_selects; select->name; select++) {
-    if (!select->parameters) continue;
+    if (!select->parameters || select->successor) continue;
     char *prose = prose_of(rows, select->sql), *example = example_of(rows, select->sql);
     struct function_text text = {select->parameters, select->title, prose, example};
     add_function(rows, select->name, "table", &text, false);

@@ -175,13 +175,16 @@ static void add_view(struct connection *connection, struct listing_rows *rows, c
                      bool is_tried) {
   bool is_broken = false;
   char *trouble = is_tried ? stored_view_trouble(connection, select, &is_broken) : NULL;
-  const char *kind = select->parameters ? "function" : select->kind;
+  const char *kind = select->parameters && !select->successor ? "function" : select->kind;
+  if (!trouble && select->successor && is_tried)
+    trouble = sqlite3_mprintf("is called %s now; this name goes with version 0.3", select->successor);
   listing_add_text(rows, select->name);
   listing_add_text(rows, is_broken ? "broken" : kind);
   listing_add_text(rows, select->title);
   listing_add_text(rows, select->parameters);
   listing_add_text(rows, select->sql);
   listing_add_text(rows, trouble);
+  listing_add_text(rows, select->section);
   sqlite3_free(trouble);
 }
 
@@ -256,11 +259,15 @@ static const struct stored_column columns_of_reasons[] = {
 };
 static const struct stored_column columns_of_views[] = {
     {"name", "TEXT", NULL, "Name of the stored SELECT."},
-    {"kind", "TEXT", NULL, "view, check, function (a SELECT with parameters), or broken."},
+    {"kind", "TEXT", NULL, "view, check, function (a SELECT with parameters), old (an old name), or broken."},
     {"title", "TEXT", NULL, "What it shows, in a sentence."},
     {"parameters", "TEXT", NULL, "Arguments of a function in their order. NULL of views and checks."},
     {"sql", "TEXT", NULL, "The SELECT, with the comment that describes it."},
     {"message", "TEXT", NULL, "Why it cannot be used, or by which name. NULL where all is well."},
+    {"section", "TEXT", NULL,
+     "Section that it is listed in: run, steps, ops, code, kernels, devices, memory, input, ranks, graph and compare; "
+     "xprof, tensorboard and hta, whose views equal pages of those profilers; helpers, which other views are made of; "
+     "checks; or old."},
     LAST_COLUMN,
 };
 static const struct stored_column columns_of_panels[] = {

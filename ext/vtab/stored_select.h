@@ -1,5 +1,5 @@
-/* stored_select.h: the files of sql/views, sql/advise and sql/panels, as data: embed_sql makes it from them when the
-** extension is built.
+/* stored_select.h: the files of sql/views, sql/advise and sql/panels, with the lists sql/sections and sql/old_names, as
+** data: embed_sql makes it from them when the extension is built.
 **
 ** SQL finds our tables and functions as tfprof_own.ops.  No database is called that, so that SQLite looks for the
 ** virtual table at once, and comes upon no table of the user's, wherever that lies and whenever it was made.
@@ -23,14 +23,16 @@ struct stored_column {
 
 struct stored_select {
   const char *name;       /* the file's name without .sql */
-  const char *kind;       /* "view" (sql/views), "check" (sql/advise) or "panel" (sql/panels) */
+  const char *kind;       /* "view" (sql/views), "check" (sql/advise), "panel" (sql/panels) or "old" (sql/old_names) */
+  const char *section;    /* of a view its directory: steps, ops ...; of others "checks" and "old"; NULL of panels */
+  const char *successor;  /* of an old name what is called now; NULL: it is none */
   const char *title;      /* the first line of its first comment */
   const char *parameters; /* "a, b" in order of first appearance; NULL: none, it is a plain view */
   const char *sql;        /* all of it, without the final semicolon */
   const struct stored_column *columns; /* ends at the first without a name; NULL of panels */
 };
 
-/* By kind and name; ends at the first without a name. */
+/* Views in the order of sql/sections, then by name; checks; old names.  Ends at the first without a name. */
 extern const struct stored_select stored_selects[];
 /* The panels of a report, which are no views: they are run with their parameters bound. By name. */
 extern const struct stored_select stored_panels[];

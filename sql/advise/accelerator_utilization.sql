@@ -34,7 +34,7 @@ WITH settings AS MATERIALIZED (
       OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE has_framework(framework, 'tensorflow')))
     AND profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
 ), thinned AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.thinned_steps
+  SELECT DISTINCT profile_id FROM temp._thinned_steps
 ), windows AS MATERIALIZED ( -- the same as in device_utilization, which works out more than is asked for here
   SELECT id AS profile_id,
     coalesce((SELECT min(first_start_ns) FROM temp.step_segment_totals AS cut WHERE cut.profile_id = profiles.id),
@@ -108,5 +108,5 @@ SELECT
     'See what the device waits for: input, small kernels, copies, or synchronisation (gpu_gaps, step_breakdown).'
   ELSE 'Nothing to do; device_utilization says how well the kernels fill the device.' END || looked_at AS suggestion,
   ratios.evidence AS evidence
-FROM ratios JOIN temp.process_names AS processes ON processes.profile_id = ratios.profile_id
+FROM ratios JOIN temp._process_names AS processes ON processes.profile_id = ratios.profile_id
 ORDER BY ratios.profile_id, device

@@ -33,7 +33,7 @@ WITH gaps AS MATERIALIZED (
 ), device_work AS (
   SELECT measured.profile_id AS profile_id, device_steps.device_id AS device_id,
     device_steps.busy_ns * measured.weight AS busy_ns
-  FROM temp.measured_steps AS measured JOIN temp.device_steps AS device_steps
+  FROM temp._measured_steps AS measured JOIN temp.device_steps AS device_steps
     ON device_steps.step_id = measured.step_id
   WHERE measured.profile_id IN (SELECT profile_id FROM speaking)
   UNION ALL SELECT kernels.profile_id, kernels.device_id, kernels.dur_ns
@@ -96,7 +96,7 @@ SELECT
     || iif(named.text IS NULL, advice_words('between_steps.unseen', processes.framework), '') AS suggestion,
   'SELECT number, taken_ns, gap_ns FROM temp.step_gaps WHERE profile_id = ' || found.profile_id
     || ' ORDER BY 3 DESC LIMIT 20' AS evidence
-FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+FROM found JOIN temp._process_names AS processes ON processes.profile_id = found.profile_id
 LEFT JOIN in_ops ON in_ops.profile_id = found.profile_id
 LEFT JOIN named ON named.profile_id = found.profile_id
 WHERE lost_ns >= 0.05 * (step_ns + gap_ns)

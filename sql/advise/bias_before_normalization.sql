@@ -65,5 +65,5 @@ SELECT
 FROM sums
 JOIN last ON last.profile_id = sums.profile_id
 LEFT JOIN additions ON additions.profile_id = sums.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 ORDER BY sums.profile_id

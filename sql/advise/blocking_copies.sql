@@ -1,6 +1,6 @@
 -- Advice: copies and fills by calls that return only when they are done.
 --
--- For each profile the copies and fills in the measured steps (measured_steps) that were asked for by a call which
+-- For each profile the copies and fills in the measured steps (_measured_steps) that were asked for by a call which
 -- waits for them: cudaMemcpy and the like, without Async in their name, between host and device; cudaMemset on pinned
 -- or managed memory, since that of device memory does not wait.  Copies of 64 KiB and less to the device are left out:
 -- they are taken over at once.  Of copies to the host the time counts that call and copy have in common; what the call
@@ -9,14 +9,14 @@
 -- Thresholds: 1 % of the step time, or 0.1 % where it happens more than three times a step; a warning from 5 % on.
 -- What it would save: that time.
 -- Columns: those of every check, see docs/checks.md.  Cost: one pass over transfers, one look-up of a call for each
--- that counts, and code_trace_line.
+-- that counts, and _code_trace_lines.
 -- Needs: transfers.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'blocking_copies';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), copies AS MATERIALIZED (
   SELECT transfers.profile_id AS profile_id, transfers.op_id AS op_id, calls.name AS call,
     transfers.kind AS kind, 1.0 * transfers.bytes AS bytes, measured.weight AS weight,
@@ -25,7 +25,7 @@ WITH time AS MATERIALIZED (
       THEN min(calls.end_ns, transfers.end_ns) - max(calls.start_ns, transfers.start_ns)
       ELSE calls.dur_ns END) AS blocked_ns
   FROM temp.transfers AS transfers
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = transfers.profile_id AND measured.step_id IS transfers.step_id
   LEFT JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
   WHERE (transfers.kind = 'memcpy' AND (transfers.direction = 'DtoH'
@@ -44,7 +44,7 @@ WITH time AS MATERIALIZED (
   SELECT *, CASE WHEN count > 3 * weight THEN 0.001 ELSE 0.01 END AS threshold FROM sums
   WHERE blocked_ns >= CASE WHEN count > 3 * weight THEN 0.001 ELSE 0.01 END * step_ns
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM speaking)
+  SELECT code_trace_id, file, line, location FROM temp._code_trace_lines WHERE EXISTS (SELECT 1 FROM speaking)
 ), by_op AS (
   SELECT copies.profile_id AS profile_id, copies.call AS call, ops.name AS op_name, lines.file AS file,
     lines.line AS line, min(lines.location) AS location, sum(copies.blocked_ns * copies.weight) AS blocked_ns
@@ -77,5 +77,5 @@ SELECT
     || ' GROUP BY 1' AS evidence
 FROM speaking
 JOIN most ON most.profile_id = speaking.profile_id AND most.place = 1
-JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = speaking.profile_id
 ORDER BY saves_ns DESC, speaking.profile_id

@@ -1,6 +1,6 @@
 -- Advice: devices have nothing to do for long moments, since the host is busy with something else.
 --
--- For each device the time of the measured steps (measured_steps) in gaps of 100 µs and more (gap_causes) whose next
+-- For each device the time of the measured steps (_measured_steps) in gaps of 100 µs and more (gap_causes) whose next
 -- kernel, copy or fill had not been launched when the gap began.  Gaps in which the host waited for the device are left
 -- to device_waits, those in which it waited for input to input_loading, and shorter ones, which lie between the
 -- launches of one op and the next, to launch_bound.  The message tells also how much of the time the device worked in
@@ -9,14 +9,14 @@
 -- Thresholds: 5 % of the step time; a warning from 20 % on.
 -- What it would save: these gaps, if they were closed.
 -- Columns: those of every check, see docs/checks.md.  Cost: that of gap_causes, one pass over device_activities where
--- there are no steps, and code_trace_line.
+-- there are no steps, and _code_trace_lines.
 -- Needs: device_activities.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_gaps';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), gaps AS MATERIALIZED (
   SELECT profile_id, device_id, op_id, gap_ns, weight FROM temp.gap_causes
   WHERE reason = 'host' AND gap_ns >= 100000 AND weight > 0
@@ -28,7 +28,7 @@ WITH time AS MATERIALIZED (
   FROM gaps JOIN time ON time.profile_id = gaps.profile_id
   GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.05 * time.step_ns
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM sums)
+  SELECT code_trace_id, file, line, location FROM temp._code_trace_lines WHERE EXISTS (SELECT 1 FROM sums)
 ), by_op AS (
   SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, ops.name AS op_name, lines.file AS file,
     lines.line AS line, min(lines.location) AS location, sum(gaps.gap_ns * gaps.weight) AS idle_ns
@@ -45,7 +45,7 @@ WITH time AS MATERIALIZED (
   SELECT device_steps.profile_id AS profile_id, device_steps.device_id AS device_id,
     steps.number AS number, min(1.0, 1.0 * device_steps.busy_ns / nullif(measured.dur_ns, 0)) AS ratio
   FROM temp.device_steps AS device_steps
-  JOIN temp.measured_steps AS measured ON measured.step_id = device_steps.step_id
+  JOIN temp._measured_steps AS measured ON measured.step_id = device_steps.step_id
   JOIN temp.steps AS steps ON steps.id = measured.step_id
   WHERE EXISTS (SELECT 1 FROM sums)
 ), busy AS (
@@ -74,7 +74,7 @@ SELECT
   'SELECT start_ms, gap_ns, next_op FROM temp.gpu_gaps WHERE reason = ''host'' AND profile_id = ' || sums.profile_id
     || ' LIMIT 20' AS evidence
 FROM sums
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 JOIN most ON most.profile_id = sums.profile_id AND most.device_id IS sums.device_id AND most.place = 1
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
 LEFT JOIN busy ON busy.profile_id = sums.profile_id AND busy.device_id IS sums.device_id AND busy.place = 1

@@ -1,6 +1,6 @@
 -- Advice: the host waits for the device in the middle of its steps, and the device runs dry meanwhile.
 --
--- For each profile the share of the measured steps (measured_steps) in which a device had nothing to do because the
+-- For each profile the share of the measured steps (_measured_steps) in which a device had nothing to do because the
 -- host was waiting for it when it ran dry (gap_causes, reason wait): in cudaStreamSynchronize and the like, and in
 -- copies to the host that were done when their call returned: .item(), .cpu(), printing a loss, a mask that becomes a
 -- shape.  While it waits it launches nothing.  A host that is far ahead of its device waits for nothing but it at the
@@ -8,14 +8,14 @@
 -- Thresholds: 1 % of the step time; a warning from 5 % on.
 -- What it would save: these gaps, of all devices.  That the host is no longer ahead afterwards costs besides.
 -- Columns: those of every check, see docs/checks.md.  Cost: that of gap_causes, one pass over api_calls and transfers,
--- and code_trace_line.
+-- and _code_trace_lines.
 -- Needs: device_activities.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_waits';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), dry AS MATERIALIZED (
   SELECT profile_id, sum(gap_ns * weight) AS dry_ns FROM temp.gap_causes WHERE reason = 'wait' AND weight > 0
   GROUP BY profile_id
@@ -27,12 +27,12 @@ WITH time AS MATERIALIZED (
   FROM temp.transfers AS transfers CROSS JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
   WHERE transfers.direction = 'DtoH' AND calls.end_ns >= transfers.end_ns AND EXISTS (SELECT 1 FROM dry)
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM dry)
+  SELECT code_trace_id, file, line, location FROM temp._code_trace_lines WHERE EXISTS (SELECT 1 FROM dry)
 ), by_op AS (
   SELECT waits.profile_id AS profile_id, ops.name AS op_name, lines.file AS file, lines.line AS line,
     min(lines.location) AS location, sum(waits.dur_ns * measured.weight) AS wait_ns
   FROM waits
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = waits.profile_id AND measured.step_id IS waits.step_id
   LEFT JOIN temp.ops AS ops ON ops.id = waits.op_id
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
@@ -61,6 +61,6 @@ SELECT
 FROM most
 JOIN time ON time.profile_id = most.profile_id
 JOIN dry ON dry.profile_id = most.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = most.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = most.profile_id
 WHERE most.place = 1 AND dry.dry_ns >= 0.01 * time.step_ns
 ORDER BY saves_ns DESC, most.profile_id

@@ -80,7 +80,7 @@ SELECT
   'SELECT name, count(*), sum(self_ns) FROM temp.ops WHERE input_types GLOB ''*double*'' AND profile_id = '
     || sums.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 LEFT JOIN firsts ON firsts.profile_id = sums.profile_id AND firsts.place = 1
 LEFT JOIN most ON most.profile_id = sums.profile_id AND most.place = 1
 LEFT JOIN kinds ON kinds.profile_id = sums.profile_id

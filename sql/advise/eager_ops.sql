@@ -56,6 +56,6 @@ FROM sums
 JOIN times ON times.profile_id = sums.profile_id
 JOIN most ON most.profile_id = sums.profile_id
 LEFT JOIN working ON working.profile_id = sums.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE times.step_ns > 0 AND sums.eager_ns >= 0.10 * times.step_ns
 ORDER BY saves_ns DESC, sums.profile_id

@@ -27,7 +27,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   SELECT id AS profile_id, has_framework(framework, 'pytorch') AS is_weighed,
     is_xplane
   FROM temp.profiles
-  WHERE id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper)
+  WHERE id NOT IN (SELECT profile_id FROM temp._process_names WHERE is_helper)
     AND (NOT has_framework(framework, 'pytorch') OR tfprof_setting('expensive_operation.every_source', 0))
 ), timed AS MATERIALIZED (
   SELECT profile_id FROM chosen
@@ -125,7 +125,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
     -- the whole is a little more than it is, as TensorFlow has it: a half rounds down
     format(' (%.2f%%)', 100.0 * micros / (all_micros + 1e-10)) AS share,
     iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane),
-      'SELECT side, op_type, sum(self_ns) FROM temp.op_stats WHERE profile_id = ' || profile_id
+      'SELECT side, op_type, sum(self_ns) FROM temp.xprof_op_stats WHERE profile_id = ' || profile_id
         || ' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20',
       'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros'' AND profile = ' || profile_id || ' LIMIT 20')
       AS evidence
@@ -133,7 +133,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   UNION ALL
   SELECT profile_id, 2, place, 'top ' || place || ' graph node: ' || name, cpu_micros, accelerator_micros, micros, '',
     iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane),
-      'SELECT name, side, self_ns FROM temp.op_stats WHERE is_idle = 0 AND profile_id = ' || profile_id
+      'SELECT name, side, self_ns FROM temp.xprof_op_stats WHERE is_idle = 0 AND profile_id = ' || profile_id
         || ' ORDER BY 3 DESC LIMIT 20',
       'SELECT name, micros FROM temp.graph_view WHERE profile = ' || profile_id || ' ORDER BY 2 DESC LIMIT 20')
   FROM nodes JOIN settings WHERE place <= count
@@ -164,5 +164,5 @@ SELECT
   NULL AS saves_ns,
   'Look here first: what takes longest is where a change pays most.' AS suggestion,
   evidence AS evidence
-FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+FROM found JOIN temp._process_names AS processes ON processes.profile_id = found.profile_id
 ORDER BY found.profile_id, part, place

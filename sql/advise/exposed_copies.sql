@@ -1,6 +1,6 @@
 -- Advice: devices that copy while they could compute.
 --
--- For each profile the time of the measured steps (measured_steps) in which copies went on and no kernel did
+-- For each profile the time of the measured steps (_measured_steps) in which copies went on and no kernel did
 -- (step_segments), by direction; not of TPUs, whose infeeds are input (recommendations).  Only time counts that the end
 -- of a copy ended: where a kernel begins while a copy goes on beside it, it was not the copy that it waited for.  How
 -- copies hold up the host is pageable_copies', blocking_copies' and device_waits'.
@@ -10,14 +10,14 @@
 -- Needs: transfers, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'exposed_copies';
 WITH time AS MATERIALIZED (
-  SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns FROM temp.measured_steps
+  SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns FROM temp._measured_steps
   WHERE step_id IS NOT NULL AND profile_id IN (SELECT profile_id FROM temp.transfers WHERE direction IS NOT NULL)
   GROUP BY 1
 ), sums AS (
   SELECT time.profile_id AS profile_id, sum(segments.dur_ns * measured.weight) AS copy_ns,
     total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_HtoD') AS to_device_ns,
     total(segments.dur_ns * measured.weight) FILTER (WHERE segments.category = 'memcpy_DtoH') AS from_device_ns
-  FROM time CROSS JOIN temp.measured_steps AS measured ON measured.profile_id = time.profile_id
+  FROM time CROSS JOIN temp._measured_steps AS measured ON measured.profile_id = time.profile_id
   CROSS JOIN temp.step_segments AS segments ON segments.step_id = measured.step_id
   WHERE segments.category GLOB 'memcpy*'
     AND segments.end_ns IN (SELECT end_ns FROM temp.transfers WHERE direction IS NOT NULL) GROUP BY 1
@@ -40,6 +40,6 @@ SELECT
     || 'profile_id = ' || sums.profile_id || ' GROUP BY 1, 2 ORDER BY 5 DESC LIMIT 20' AS evidence
 FROM sums
 JOIN time ON time.profile_id = sums.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE sums.copy_ns >= 0.02 * time.step_ns
 ORDER BY saves_ns DESC, sums.profile_id

@@ -97,7 +97,7 @@ WITH outside AS (
 ), waiting_marks AS ( -- and of each mark, by the lines at which Python was seen in it
   SELECT looks.profile_id AS profile_id, ranges.name AS name,
     sum(looks.weight * waits_ratio) / sum(looks.weight) AS waits_ratio
-  FROM temp.python_looks AS looks JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
+  FROM temp._python_looks AS looks JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
   JOIN temp.code_traces AS traces ON traces.id = looks.trace_id
   JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
   JOIN waiting_lines AS lines ON lines.profile_id = looks.profile_id AND lines.file IS frames.file
@@ -169,7 +169,7 @@ SELECT
     || known.profile_id || ' ORDER BY outside_ns DESC LIMIT 20' AS evidence
 FROM known
 JOIN step_time ON step_time.profile_id = known.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = known.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = known.profile_id
 LEFT JOIN device_busy ON device_busy.profile_id = known.profile_id
 LEFT JOIN lines ON lines.profile_id = known.profile_id
 WHERE known.profile_id NOT IN (SELECT profile_id FROM blind) AND op_ns > 0

@@ -80,6 +80,6 @@ SELECT
     || bounded.profile_id || ' ORDER BY 4 DESC LIMIT 20' AS evidence
 FROM bounded
 JOIN words ON words.waits_for = bounded.waits_for
-JOIN temp.process_names AS processes ON processes.profile_id = bounded.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = bounded.profile_id
 WHERE taken_ns >= 0.05 * step_ns AND look_count >= 3
 ORDER BY saves_ns DESC, bounded.profile_id, bounded.waits_for

@@ -1,19 +1,19 @@
 -- Advice: the input is made floating point before it is augmented.
 --
--- For each profile whose steps wait for their input (input_waits) the time of ops that augment (resize, crop, flip,
+-- For each profile whose steps wait for their input (_input_waits) the time of ops that augment (resize, crop, flip,
 -- rotate, change colours) on numbers of 32 bits that were 8 bits before: four times the memory to move.  Of TensorFlow
 -- those behind a Cast in the same call of the executor; of PyTorch those whose first input is float, in loaders' own
 -- processes and in waits for input, where a conversion from unsigned char goes on in the same thread.
 -- Thresholds: the steps wait for 5 % of their time, and these ops take 2 % of it.
 -- What it would save: three quarters of their time, but no more than what the steps wait for.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, two passes over ops where they
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, two passes over ops where they
 -- wait.
 -- Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_cast_early';
 WITH waiting AS MATERIALIZED (
   SELECT waits.profile_id AS profile_id, profiles.run_id AS run_id, step_count, step_ns, wait_ns, stands_for,
     has_iterators
-  FROM temp.input_waits AS waits JOIN temp.profiles AS profiles ON profiles.id = waits.profile_id
+  FROM temp._input_waits AS waits JOIN temp.profiles AS profiles ON profiles.id = waits.profile_id
   WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), augmenting(name) AS MATERIALIZED (
   VALUES ('ResizeBilinear'), ('ResizeBicubic'), ('ResizeArea'), ('ResizeNearestNeighbor'), ('ScaleAndTranslate'),
@@ -62,6 +62,6 @@ SELECT
     || ''') ORDER BY thread_id, start_ns LIMIT 20' AS evidence
 FROM sums
 JOIN waiting ON waiting.profile_id = sums.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE sums.late_ns >= 0.02 * waiting.step_ns
 ORDER BY saves_ns DESC, sums.profile_id

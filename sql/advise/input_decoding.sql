@@ -1,17 +1,17 @@
 -- Advice: decoding images or sound on processors of the host, which the steps wait for.
 --
--- For each profile whose steps wait for their input (input_waits) the time of ops that decode: Decode… and
+-- For each profile whose steps wait for their input (_input_waits) the time of ops that decode: Decode… and
 -- ExtractJpeg… of TensorFlow, image::decode_… of torchvision, on whatever thread; and functions of Python's imaging
 -- library that load an image, where Python's functions were recorded.  Loaders' own processes of the same run count
 -- with the process that trains.
 -- Thresholds: the steps wait for 5 % of their time, and decoding takes 20 % of the step time, on one processor or more.
 -- What it would save: what the steps wait for, but no more than the decoding.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over ops where they wait.
--- Needs: input_events, steps, ops.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, and one pass over ops where they
+-- wait.  Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_decoding';
 WITH waiting AS MATERIALIZED (
   SELECT waits.profile_id AS profile_id, profiles.run_id AS run_id, step_count, step_ns, wait_ns, stands_for
-  FROM temp.input_waits AS waits JOIN temp.profiles AS profiles ON profiles.id = waits.profile_id
+  FROM temp._input_waits AS waits JOIN temp.profiles AS profiles ON profiles.id = waits.profile_id
   WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), names AS (
   SELECT waiting.profile_id AS profile_id, ops.name AS name, ops.op_type AS op_type, ops.category AS category,
@@ -45,6 +45,6 @@ SELECT
     AS evidence
 FROM decoding
 JOIN waiting ON waiting.profile_id = decoding.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = decoding.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = decoding.profile_id
 WHERE decoding.decode_ns >= 0.20 * waiting.step_ns
 ORDER BY saves_ns DESC, decoding.profile_id

@@ -1,6 +1,6 @@
 -- Advice: steps that wait for their input.
 --
--- For each profile the share of the measured steps (no warm-up) that waited for input (input_waits): of PyTorch the
+-- For each profile the share of the measured steps (no warm-up) that waited for input (_input_waits): of PyTorch the
 -- outermost input_events of the steps' own thread, such as the DataLoader's __next__, which are recorded in every step,
 -- as step_summary.in_input_ratio has it; of tf.data also where another thread waits for the next element.  Work that
 -- loader processes or threads do meanwhile does not count, since nobody waits for it.
@@ -8,16 +8,16 @@
 -- is a millisecond per step or more and ten steps were measured.  Where the loader has worker processes already, which
 -- its own events tell, more of them are suggested instead of the first.
 -- The message names the line that waits, and where the loader works on that thread the one at which Python is meanwhile
--- (python_looks in ranges of the input), if a third of what was seen there was at that.
+-- (_python_looks in ranges of the input), if a third of what was seen there was at that.
 -- What it would save: that time.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, and
 -- linear in python_samples.
 -- Needs: input_events, steps.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
 WITH workers AS (
   SELECT profile_id, max(name GLOB '*MultiProcessing*') AS has_workers FROM temp.input_events GROUP BY profile_id
 ), speaking AS MATERIALIZED (
-  SELECT profile_id FROM temp.input_waits WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
+  SELECT profile_id FROM temp._input_waits WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), waiting AS (
   SELECT ops.profile_id AS profile_id, coalesce('In[' || lines.cell || ']',
       replace(lines.file, rtrim(lines.file, replace(lines.file, '/', '')), '')) || ':' || lines.line
@@ -34,7 +34,7 @@ WITH workers AS (
       AS location, min(lines.text) AS text, sum(looks.weight) AS weight,
     sum(sum(looks.weight)) OVER (PARTITION BY looks.profile_id) AS all_weight,
     row_number() OVER (PARTITION BY looks.profile_id ORDER BY sum(looks.weight) DESC, lines.file, lines.line) AS place
-  FROM temp.python_looks AS looks JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
+  FROM temp._python_looks AS looks JOIN temp.ranges AS ranges ON ranges.id = looks.range_id
   JOIN temp.code_traces AS traces ON traces.id = looks.trace_id
   JOIN temp.code_frames AS lines ON lines.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
   WHERE looks.is_measured AND ranges.name IN (SELECT name FROM temp.input_events)
@@ -66,9 +66,9 @@ SELECT
   ELSE advice_words('input_loading', processes.framework) END AS suggestion,
   'SELECT name, step_id, dur_ns FROM temp.input_events WHERE parent_id IS NULL AND profile_id = '
     || waits.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
-FROM temp.input_waits AS waits
+FROM temp._input_waits AS waits
 JOIN workers ON workers.profile_id = waits.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = waits.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = waits.profile_id
 LEFT JOIN waiting ON waiting.profile_id = waits.profile_id AND waiting.place = 1
 LEFT JOIN meanwhile ON meanwhile.profile_id = waits.profile_id
 WHERE step_ns > 0 AND wait_ns >= 0.05 * step_ns

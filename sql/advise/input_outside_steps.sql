@@ -31,6 +31,6 @@ SELECT
   advice_words('input_outside_steps', processes.framework) AS suggestion,
   'SELECT name, dur_ns FROM temp.input_events WHERE step_id IS NULL AND parent_id IS NULL AND profile_id = '
     || outside.profile_id || ' ORDER BY 2 DESC LIMIT 20' AS evidence
-FROM outside JOIN temp.process_names AS processes ON processes.profile_id = outside.profile_id
+FROM outside JOIN temp._process_names AS processes ON processes.profile_id = outside.profile_id
 WHERE outside.input_ns >= 0.05 * (outside.input_ns + outside.step_ns)
 ORDER BY saves_ns DESC, outside.profile_id

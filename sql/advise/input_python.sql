@@ -1,15 +1,15 @@
 -- Advice: Python functions inside a pipeline of tf.data, which the steps wait for.
 --
--- For each profile whose steps wait for their input (input_waits) the time of tf.py_function, tf.numpy_function and
+-- For each profile whose steps wait for their input (_input_waits) the time of tf.py_function, tf.numpy_function and
 -- Dataset.from_generator (ops PyFunc and EagerPyFunc): one of them runs at a time, whatever num_parallel_calls says,
 -- since each holds Python's lock, which the training loop wants as well.  All of it counts, on whatever thread.
 -- Thresholds: the steps wait for 5 % of their time, and the functions take 5 % of it.
 -- What it would save: that time, but no more than what the steps wait for.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over ops where they wait.
--- Needs: input_events, steps, ops.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, and one pass over ops where they
+-- wait.  Needs: input_events, steps, ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_python';
 WITH waiting AS MATERIALIZED (
-  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp.input_waits
+  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp._input_waits
   WHERE has_iterators AND step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), calls AS (
   SELECT waiting.profile_id AS profile_id, count(*) AS count, sum(1.0 * ops.dur_ns) AS python_ns
@@ -41,6 +41,6 @@ SELECT
 FROM calls
 JOIN waiting ON waiting.profile_id = calls.profile_id
 JOIN generators ON generators.profile_id = calls.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = calls.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = calls.profile_id
 WHERE calls.python_ns >= 0.05 * waiting.step_ns
 ORDER BY saves_ns DESC, calls.profile_id

@@ -1,16 +1,16 @@
 -- Advice: an iterator of tf.data that prepares one element after the other, which the steps wait for.
 --
--- For each profile whose steps wait for their input (input_waits) the iterator that works one element at a time (Map,
+-- For each profile whose steps wait for their input (_input_waits) the iterator that works one element at a time (Map,
 -- Interleave, FlatMap and Batch without Parallel, or a parallel one that was given one place) and takes most time by
 -- itself, all its calls in measured steps.  Python functions in it are left to input_python: they run one at a time
 -- however many places there are.  A loader of PyTorch without workers is input_loading's.
 -- Thresholds: the steps wait for 5 % of their time, and the iterator has 20 % of the time of all iterators.
 -- What it would save: three quarters of what it takes, four places at a time, but no more than what the steps wait.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_sequential';
 WITH waiting AS MATERIALIZED (
-  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp.input_waits
+  SELECT profile_id, step_count, step_ns, wait_ns, stands_for FROM temp._input_waits
   WHERE has_iterators AND step_ns > 0 AND wait_ns >= 0.05 * step_ns
 ), iterators AS MATERIALIZED (
   SELECT waiting.profile_id AS profile_id, events.name AS name, events.long_name AS long_name,
@@ -52,7 +52,7 @@ SELECT
 FROM ranked
 JOIN waiting ON waiting.profile_id = ranked.profile_id
 JOIN sums ON sums.profile_id = ranked.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = ranked.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = ranked.profile_id
 LEFT JOIN in_python ON in_python.profile_id = ranked.profile_id
 WHERE ranked.place = 1 AND ranked.self_ns >= 0.20 * sums.self_ns AND coalesce(python_ns, 0) < 0.5 * ranked.self_ns
 ORDER BY saves_ns DESC, ranked.profile_id

@@ -3,15 +3,15 @@
 -- For each Shard of a pipeline: the time of all iterators below it that do more than list files or indices, times the
 -- share of their elements that the shard throws away (its calls against those of the iterator that it asks).
 -- A DistributedSampler of PyTorch hands out indices before anything is read, so there is nothing to find there.
--- Thresholds: 1 % of the step time; a warning from 5 % on, where steps wait for input (input_waits).
+-- Thresholds: 1 % of the step time; a warning from 5 % on, where steps wait for input (_input_waits).
 -- What it would save: that time, but no more than what the steps wait for.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_sharded_late';
 WITH iterators AS MATERIALIZED (
   SELECT waits.profile_id AS profile_id, events.long_name AS long_name, count(*) AS count,
     sum(1.0 * events.self_ns) AS self_ns
-  FROM temp.input_waits AS waits CROSS JOIN temp.input_events AS events ON events.profile_id = waits.profile_id
+  FROM temp._input_waits AS waits CROSS JOIN temp.input_events AS events ON events.profile_id = waits.profile_id
   WHERE waits.has_iterators
     AND (events.step_id IS NULL OR events.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY 1, 2
@@ -47,7 +47,7 @@ SELECT
   'SELECT long_name, count(*), sum(self_ns) FROM temp.input_events WHERE profile_id = ' || wasted.profile_id
     || ' GROUP BY 1 ORDER BY length(long_name) LIMIT 20' AS evidence
 FROM wasted
-JOIN temp.input_waits AS waits ON waits.profile_id = wasted.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = wasted.profile_id
+JOIN temp._input_waits AS waits ON waits.profile_id = wasted.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = wasted.profile_id
 WHERE waits.step_ns > 0 AND wasted.wasted_ns >= 0.01 * waits.step_ns
 ORDER BY saves_ns DESC, wasted.profile_id

@@ -2,9 +2,9 @@
 --
 -- For each profile with iterators of tf.data: their own time on threads of the pool that executes ops (tf_Compute),
 -- where neither steps nor input run by themselves: whichever comes later waits.
--- Thresholds: 5 % of the step time, and steps wait for input for 5 % (input_waits) or have devices that they feed.
+-- Thresholds: 5 % of the step time, and steps wait for input for 5 % (_input_waits) or have devices that they feed.
 -- What it would save: half of it, but no more than what the steps wait for.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits, and one pass over input_events.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits, and one pass over input_events.
 -- Needs: input_events, steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'input_thread_pools';
 WITH pool AS MATERIALIZED (
@@ -30,7 +30,7 @@ SELECT
   'SELECT name, count(*), sum(self_ns) FROM temp.input_events WHERE profile_id = ' || shared.profile_id
     || ' AND thread_id IN (SELECT id FROM temp.threads WHERE name GLOB ''tf_Compute*'') GROUP BY 1 LIMIT 20' AS evidence
 FROM shared
-JOIN temp.input_waits AS waits ON waits.profile_id = shared.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = shared.profile_id
+JOIN temp._input_waits AS waits ON waits.profile_id = shared.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = shared.profile_id
 WHERE waits.step_ns > 0 AND shared.self_ns >= 0.05 * waits.step_ns AND waits.wait_ns >= 0.05 * waits.step_ns
 ORDER BY saves_ns DESC, shared.profile_id

@@ -30,7 +30,7 @@ WITH settings AS MATERIALIZED (
     tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.wait_ratio', 0.05) AS wait_ratio,
     tfprof_setting('job.left_ratio', 0.05) AS left_ratio
 ), processes AS MATERIALIZED (
-  SELECT profile_id, name, framework FROM temp.process_names
+  SELECT profile_id, name, framework FROM temp._process_names
 ), step_time AS MATERIALIZED ( -- profiles have ids, through processes it would be a search
   SELECT profiles.run_id AS run_id, sum(1.0 * steps.dur_ns) AS all_ns
   FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id GROUP BY profiles.run_id

@@ -1,6 +1,6 @@
 -- Advice: the device works faster than the host launches, and which launches a graph could replace.
 --
--- For each device the time of the measured steps (measured_steps) in gaps below 100 µs (gap_causes) whose next kernel,
+-- For each device the time of the measured steps (_measured_steps) in gaps below 100 µs (gap_causes) whose next kernel,
 -- copy or fill had not been launched when the gap began: the host cannot keep up with small kernels.  Longer gaps are
 -- those of device_gaps, device_waits and input_loading.  Kernels that are part of a graph's launch are none of these.
 -- Where nine tenths of the kernels are such as every step launches again (device_kernel_totals), and three steps were
@@ -15,7 +15,7 @@ WITH time AS MATERIALIZED (
   SELECT profile_id, count(step_id) AS step_count, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), in_step AS MATERIALIZED ( -- as in gap_causes, but before weights are looked up: steps are few
   SELECT profile_id, device_id, step_id, count(*) AS count, sum(1.0 * device_idle_ns) AS gap_ns
   FROM temp.device_activities AS gaps -- with +, so that all are passed over, in the order in which they are grouped
@@ -27,7 +27,7 @@ WITH time AS MATERIALIZED (
   FROM (
     SELECT profile_id, device_id, step_id, count, gap_ns, NULL AS weight FROM in_step
     UNION ALL
-    SELECT profile_id, NULL, step_id, NULL, NULL, weight FROM temp.measured_steps WHERE weight > 0
+    SELECT profile_id, NULL, step_id, NULL, NULL, weight FROM temp._measured_steps WHERE weight > 0
   )
 ), sums AS MATERIALIZED (
   SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.count * gaps.weight) AS gap_count,
@@ -58,7 +58,7 @@ SELECT
   'SELECT op_name, kernel_name, count, mean_ns FROM temp.kernel_by_op WHERE profile_id = ' || sums.profile_id
     || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
 LEFT JOIN temp.device_kernel_totals AS kernels
   ON kernels.profile_id = sums.profile_id AND kernels.device_id IS sums.device_id

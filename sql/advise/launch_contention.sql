@@ -6,11 +6,11 @@
 -- (gpu_private, gpu_shared).
 -- Thresholds: 3 % of the step time; a warning from 15 % on, as there.
 -- What it would save: what is beyond these 3 %.
--- Columns: those of every check, see docs/checks.md.  Cost: that of input_waits and step_segment_totals.
+-- Columns: those of every check, see docs/checks.md.  Cost: that of _input_waits and step_segment_totals.
 -- Needs: input_events, steps, device_activities.
 -- Example: SELECT message FROM advise WHERE check_name = 'launch_contention';
 WITH fed AS MATERIALIZED (
-  SELECT profile_id, step_count, step_ns FROM temp.input_waits
+  SELECT profile_id, step_count, step_ns FROM temp._input_waits
   WHERE has_iterators AND step_ns > 0
     AND profile_id IN (SELECT id FROM temp.profiles WHERE has_framework(framework, 'tensorflow'))
     AND profile_id IN (SELECT profile_id FROM temp.device_steps)
@@ -37,6 +37,6 @@ SELECT
   'SELECT number, dur_ns, runtime_ns FROM temp.step_breakdown WHERE profile_id = ' || fed.profile_id
     || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM fed JOIN launching ON launching.profile_id = fed.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = fed.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = fed.profile_id
 WHERE launching.launch_ns >= 0.03 * fed.step_ns
 ORDER BY saves_ns DESC, fed.profile_id

@@ -24,7 +24,7 @@ SELECT
     || ' ORDER BY dur_ns DESC LIMIT 20' AS evidence
 FROM longest
 JOIN temp.profiles AS profiles ON profiles.id = longest.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = longest.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = longest.profile_id
 WHERE longest.dur_ns >= 1000000000 AND profiles.dur_ns > 0 AND longest.dur_ns >= 0.5 * profiles.dur_ns
   AND longest.dur_ns <= profiles.dur_ns
 ORDER BY saves_ns DESC, longest.profile_id

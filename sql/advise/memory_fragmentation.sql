@@ -30,7 +30,7 @@ SELECT
   'SELECT memory, capacity_bytes, peak_bytes, free_bytes, fragmentation_ratio FROM temp.memory_summary '
     || 'WHERE profile_id = ' || pieces.profile_id AS evidence
 FROM pieces
-JOIN temp.process_names AS processes ON processes.profile_id = pieces.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = pieces.profile_id
 WHERE pieces.lost_bytes >= 0.10 * pieces.capacity_bytes AND pieces.peak_bytes >= 0.50 * pieces.capacity_bytes
   AND pieces.capacity_bytes >= 0.50 * coalesce(pieces.memory_bytes, pieces.capacity_bytes)
 ORDER BY value DESC, pieces.profile_id, pieces.device_id

@@ -37,6 +37,6 @@ SELECT
   'SELECT name, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || filled.profile_id
     || ' AND device_id = ' || filled.device_id || ' ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM filled
-JOIN temp.process_names AS processes ON processes.profile_id = filled.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = filled.profile_id
 LEFT JOIN holders ON holders.profile_id = filled.profile_id AND holders.device_id = filled.device_id
 ORDER BY value DESC, filled.profile_id, filled.device_id

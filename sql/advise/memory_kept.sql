@@ -30,7 +30,7 @@ WITH measured AS MATERIALIZED (
   WHERE unreleased.code_trace_id IS NOT NULL OR unreleased.bytes >= 1 << 20 OR coalesce(measured.ops_recorded, 1) = 1
   GROUP BY unreleased.profile_id, unreleased.code_trace_id, unreleased.op_id, unreleased.module, unreleased.step_id
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, location, function, file, line, text FROM temp.code_trace_line
+  SELECT code_trace_id, location, function, file, line, text FROM temp._code_trace_lines
   WHERE EXISTS (SELECT 1 FROM live)
 ), by_step AS (
   SELECT live.profile_id AS profile_id, lines.file AS file, live.step_id AS step_id,
@@ -65,6 +65,6 @@ SELECT
     || ' ORDER BY live_bytes DESC, 1 LIMIT 20' AS evidence
 FROM by_line
 JOIN counts ON counts.profile_id = by_line.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = by_line.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = by_line.profile_id
 WHERE by_line.step_count >= 10 AND 2 * by_line.step_count >= counts.step_count AND by_line.bytes >= 1048576
 ORDER BY by_line.bytes DESC, by_line.profile_id, by_line.file, by_line.name

@@ -13,12 +13,12 @@ WITH told AS (
   SELECT processes.run_id AS run_id, min(processes.profile_id) AS profile_id, told.severity AS severity,
     told.reason AS reason, min(told.message) AS message, total(coalesce(told.count, 1)) AS times,
     count(DISTINCT told.message) AS message_count, count(DISTINCT processes.profile_id) AS profile_count
-  FROM temp.diagnostics AS told JOIN temp.process_names AS processes ON processes.profile_id = told.profile_id
+  FROM temp.diagnostics AS told JOIN temp._process_names AS processes ON processes.profile_id = told.profile_id
   WHERE told.severity IN ('warning', 'error') GROUP BY processes.run_id, told.severity, told.reason
 ), unended AS (
   SELECT processes.run_id AS run_id, min(processes.profile_id) AS profile_id, count(*) AS profile_count,
     processes.run_id IN (SELECT run_id FROM temp.profiles WHERE complete = 1) AS has_ended
-  FROM temp.profiles AS profiles JOIN temp.process_names AS processes ON processes.profile_id = profiles.id
+  FROM temp.profiles AS profiles JOIN temp._process_names AS processes ON processes.profile_id = profiles.id
   WHERE profiles.complete = 0 AND NOT processes.is_helper GROUP BY processes.run_id
 ), counted AS (
   SELECT id AS profile_id, run_id, (SELECT count(*) FROM temp.ops AS ops WHERE ops.profile_id = profiles.id) AS op_count
@@ -84,5 +84,5 @@ SELECT
   NULL AS saves_ns,
   found.suggestion AS suggestion,
   found.evidence AS evidence
-FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+FROM found JOIN temp._process_names AS processes ON processes.profile_id = found.profile_id
 ORDER BY found.severity, subject, message

@@ -86,7 +86,7 @@ SELECT
   'SELECT phase, sum_ns, recomputation_ns FROM temp.phase_summary WHERE profile_id = ' || memories.profile_id
     AS evidence
 FROM memories
-JOIN temp.process_names AS processes ON processes.profile_id = memories.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = memories.profile_id
 LEFT JOIN called ON called.profile_id = memories.profile_id AND called.place = 1
 WHERE left_bytes > held_bytes
 ORDER BY saves_ns DESC, memories.profile_id

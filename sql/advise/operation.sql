@@ -90,5 +90,5 @@ SELECT
   found.saves_ns AS saves_ns,
   found.suggestion AS suggestion,
   found.evidence AS evidence
-FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+FROM found JOIN temp._process_names AS processes ON processes.profile_id = found.profile_id
 ORDER BY found.profile_id, place, message

@@ -56,7 +56,7 @@ SELECT
     || quote(optimizers.name) || ') GROUP BY 1 ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM optimizers
 JOIN step_time ON step_time.profile_id = optimizers.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = optimizers.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = optimizers.profile_id
 WHERE op_count >= 200 * call_count AND optimizer_ns >= 0.10 * step_ns
   AND optimizers.name NOT IN ('Optimizer.step#LBFGS.step', 'Optimizer.step#SparseAdam.step')
 ORDER BY saves_ns DESC, optimizers.profile_id, optimizers.name

@@ -15,7 +15,7 @@ WITH failures AS (
     memory_events.code_trace_id AS code_trace_id
   FROM failures JOIN temp.memory_events AS memory_events ON memory_events.id = failures.id
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, location, coalesce(location, function) AS name FROM temp.code_trace_line
+  SELECT code_trace_id, location, coalesce(location, function) AS name FROM temp._code_trace_lines
   WHERE EXISTS (SELECT 1 FROM last)
 ), held AS (
   SELECT last.profile_id AS profile_id, last.device_id AS device_id,
@@ -61,7 +61,7 @@ SELECT
   advice_words('out_of_memory', processes.framework) AS suggestion,
   'SELECT * FROM temp.memory_failures WHERE profile_id = ' || last.profile_id || ' LIMIT 20' AS evidence
 FROM last
-JOIN temp.process_names AS processes ON processes.profile_id = last.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = last.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = last.device_id
 LEFT JOIN lines ON lines.code_trace_id = last.code_trace_id
 LEFT JOIN holders ON holders.profile_id = last.profile_id AND holders.device_id IS last.device_id

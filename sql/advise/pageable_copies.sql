@@ -1,21 +1,21 @@
 -- Advice: asynchronous copies from or to pageable memory, which are none: the host has to move the data itself.
 --
 -- For each profile the time for which calls such as cudaMemcpyAsync hold up the host in the measured steps
--- (measured_steps) because the memory of the host is pageable: it is moved through a small pinned buffer.  Of copies to
--- the device it is the call's duration beyond 10 µs, which launching a copy takes as well; those of 64 KiB and less
+-- (_measured_steps) because the memory of the host is pageable: it is moved through a small pinned buffer.  Of copies
+-- to the device it is the call's duration beyond 10 µs, which launching a copy takes as well; those of 64 KiB and less
 -- are taken over at once and left out.  Of copies to the host it is the time that call and copy have in common; what
 -- the call waits for before is in device_waits.  Where calls were not recorded it is the copy's own duration.
 -- Thresholds: 0.1 % of the step time; a warning from 2 % on.
 -- What it would save: that time.
 -- Columns: those of every check, see docs/checks.md.  Cost: one pass over transfers, one look-up of a call for each
--- that counts, and code_trace_line.
+-- that counts, and _code_trace_lines.
 -- Needs: transfers.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'pageable_copies';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), copies AS MATERIALIZED (
   SELECT transfers.profile_id AS profile_id, transfers.op_id AS op_id, transfers.direction AS direction,
     1.0 * transfers.bytes AS bytes, 1.0 * transfers.dur_ns AS dur_ns, measured.weight AS weight,
@@ -23,7 +23,7 @@ WITH time AS MATERIALIZED (
       WHEN transfers.direction = 'HtoD' THEN calls.dur_ns - 10000
       ELSE min(calls.end_ns, transfers.end_ns) - max(calls.start_ns, transfers.start_ns) END) AS blocked_ns
   FROM temp.transfers AS transfers
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = transfers.profile_id AND measured.step_id IS transfers.step_id
   LEFT JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
   WHERE transfers.kind = 'memcpy' AND (transfers.direction = 'HtoD' AND transfers.bytes > 65536
@@ -36,7 +36,7 @@ WITH time AS MATERIALIZED (
     max(direction = 'HtoD') AS has_inputs, max(direction = 'DtoH') AS has_results
   FROM copies GROUP BY profile_id
 ), lines AS MATERIALIZED (
-  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM sums)
+  SELECT code_trace_id, file, line, location FROM temp._code_trace_lines WHERE EXISTS (SELECT 1 FROM sums)
 ), by_op AS (
   SELECT copies.profile_id AS profile_id, ops.name AS op_name, lines.file AS file, lines.line AS line,
     min(lines.location) AS location, sum(copies.blocked_ns * copies.weight) AS blocked_ns
@@ -70,6 +70,6 @@ SELECT
 FROM sums
 JOIN time ON time.profile_id = sums.profile_id
 JOIN most ON most.profile_id = sums.profile_id AND most.place = 1
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE sums.blocked_ns >= 0.001 * time.step_ns
 ORDER BY saves_ns DESC, sums.profile_id

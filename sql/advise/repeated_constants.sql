@@ -187,6 +187,6 @@ SELECT
     || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM findings
 JOIN step_time ON step_time.profile_id = findings.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = findings.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = findings.profile_id
 WHERE place = 1 AND all_dur_ns >= 0.02 * step_ns
 ORDER BY saves_ns DESC, findings.profile_id, findings.file, findings.line

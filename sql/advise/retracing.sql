@@ -54,6 +54,6 @@ SELECT
   END AS evidence
 FROM sums
 JOIN times ON times.profile_id = sums.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE times.step_ns > 0 AND sums.step_count >= 2 AND sums.build_ns >= 0.02 * times.step_ns
 ORDER BY saves_ns DESC, sums.profile_id

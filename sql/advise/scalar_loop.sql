@@ -133,6 +133,6 @@ SELECT
     || 'AND profile_id = ' || found.profile_id || ' GROUP BY 1 ORDER BY 2 DESC LIMIT 20' AS evidence
 FROM found
 JOIN step_time ON step_time.profile_id = found.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = found.profile_id
 WHERE place = 1 AND loop_ns >= 0.02 * step_ns
 ORDER BY saves_ns DESC, found.profile_id, found.file, found.line

@@ -1,8 +1,8 @@
 -- Advice: devices that are fed one after the other.
 --
--- For each profile with several devices: how much longer the copies to devices of a measured step (measured_steps) take
--- together (union_ns) than those of the device that gets most, which is how long they would take side by side.  Copies
--- of 64 KiB and less are left out.
+-- For each profile with several devices: how much longer the copies to devices of a measured step (_measured_steps)
+-- take together (union_ns) than those of the device that gets most, which is how long they would take side by side.
+-- Copies of 64 KiB and less are left out.
 -- Threshold: 1 % of the step time; a warning from 5 % on.
 -- What it would save: that time.
 -- Columns: those of every check, see docs/checks.md.  Cost: one pass over transfers.
@@ -15,7 +15,7 @@ WITH several AS MATERIALIZED (
     transfers.device_id AS device_id, transfers.start_ns AS start_ns, transfers.end_ns AS end_ns,
     transfers.dur_ns AS dur_ns
   FROM several CROSS JOIN temp.transfers AS transfers ON transfers.profile_id = several.profile_id
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = transfers.profile_id AND measured.step_id IS transfers.step_id
   WHERE transfers.kind = 'memcpy' AND transfers.direction IN ('HtoD', 'PtoP') AND transfers.bytes > 65536
     AND measured.step_id IS NOT NULL
@@ -34,7 +34,7 @@ WITH several AS MATERIALIZED (
   FROM together JOIN alone ON alone.profile_id = together.profile_id AND alone.step_id = together.step_id
   WHERE together.device_count > 1 GROUP BY 1
 ), time AS (
-  SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns FROM temp.measured_steps GROUP BY 1
+  SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns FROM temp._measured_steps GROUP BY 1
 )
 SELECT
   'serial_device_copies' AS check_name,
@@ -51,6 +51,6 @@ SELECT
     || 'profile_id = ' || sums.profile_id || ' ORDER BY start_ns LIMIT 20' AS evidence
 FROM sums
 JOIN time ON time.profile_id = sums.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE sums.serial_ns >= 0.01 * time.step_ns AND sums.serial_ns > 0
 ORDER BY saves_ns DESC, sums.profile_id

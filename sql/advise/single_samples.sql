@@ -107,7 +107,7 @@ SELECT
     AS evidence
 FROM speaking
 JOIN single ON single.profile_id = speaking.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = speaking.profile_id
 LEFT JOIN gaps ON gaps.profile_id = speaking.profile_id
 LEFT JOIN calls ON calls.profile_id = speaking.profile_id AND calls.place = 1
 ORDER BY saves_ns DESC, speaking.profile_id

@@ -4,7 +4,7 @@
 -- in 16 bits and less (precision_breakdown), and in 32 bits.  Silent where tensor_cores speaks of the device, which
 -- says the same of ops that tensor cores could compute: here they do, in TF32, or there are few such ops.
 -- Thresholds: below 10 % in 16 bits, as in the TensorFlow 2 Profiler; half of the kernel time known to be in 32 bits,
--- and that 5 % of the step time (measured_steps).
+-- and that 5 % of the step time (_measured_steps).
 -- What it would save: half of the time in 32 bits: numbers of half the size take half the memory traffic, and half the
 -- time on tensor cores.
 -- Below compute capability 8.0 there is no bfloat16, and float16 is suggested, with loss scaling.
@@ -18,7 +18,7 @@ WITH shares AS MATERIALIZED (
     total(sum_ns) FILTER (WHERE precision = '32 bit') AS large_ns
   FROM temp.precision_breakdown GROUP BY profile_id, device_id
 ), time AS (
-  SELECT profile_id, sum(1.0 * dur_ns * weight) AS step_ns FROM temp.measured_steps GROUP BY 1
+  SELECT profile_id, sum(1.0 * dur_ns * weight) AS step_ns FROM temp._measured_steps GROUP BY 1
 ), speaking AS MATERIALIZED (
   SELECT shares.*, devices.compute_capability AS compute_capability
   FROM shares LEFT JOIN temp.devices AS devices ON devices.id = shares.device_id
@@ -32,7 +32,7 @@ WITH shares AS MATERIALIZED (
   FROM speaking
   CROSS JOIN temp.step_kernel_totals AS kernels
     ON kernels.profile_id = speaking.profile_id AND kernels.device_id IS speaking.device_id
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   GROUP BY 1, 2
 )
@@ -54,6 +54,6 @@ SELECT
     || speaking.profile_id AS evidence
 FROM speaking
 JOIN without ON without.profile_id = speaking.profile_id AND without.device_id IS speaking.device_id
-JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = speaking.profile_id
 WHERE without.without_ns < 0.10 * without.kernel_ns
 ORDER BY saves_ns DESC, speaking.profile_id, speaking.device_id

@@ -12,7 +12,7 @@
 -- Columns: those of every check, see docs/checks.md.  Cost: one pass over ops, for the costs of code_traces.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'slowest_source_line';
 WITH looked_at AS (
-  SELECT profile_id FROM temp.process_names WHERE NOT is_helper
+  SELECT profile_id FROM temp._process_names WHERE NOT is_helper
 ), lines AS MATERIALIZED (
   SELECT code_traces.profile_id AS profile_id, program.file AS file, program.line AS line,
     max(program.text) AS text, max(program.cell) AS cell,
@@ -80,5 +80,5 @@ SELECT
     ELSE 'SELECT * FROM temp.code_summary WHERE profile_id = ' || named.profile_id || ' AND location = '
       || quote(location)
   END AS evidence
-FROM named JOIN temp.process_names AS processes ON processes.profile_id = named.profile_id
+FROM named JOIN temp._process_names AS processes ON processes.profile_id = named.profile_id
 ORDER BY value DESC, named.profile_id

@@ -1,6 +1,6 @@
 -- Advice: kernels too small for the device: a larger batch would fill it.
 --
--- For each device the time of compute kernels in the measured steps (measured_steps) that have fewer blocks than the
+-- For each device the time of compute kernels in the measured steps (_measured_steps) that have fewer blocks than the
 -- device has multiprocessors, so that some of these have nothing to do.  Only where there are steps, and devices work
 -- for a fifth of them: a host that does not keep up is launch_bound's, device_gaps' and host_bound's.  Silent where
 -- four fifths of the device's memory are taken: there a larger batch does not fit.
@@ -12,7 +12,7 @@
 -- Example: SELECT message FROM advise WHERE check_name = 'small_batches';
 WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns
-  FROM temp.measured_steps WHERE step_id IS NOT NULL GROUP BY 1
+  FROM temp._measured_steps WHERE step_id IS NOT NULL GROUP BY 1
 ), sums AS MATERIALIZED (
   SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id,
     sum(kernels.compute_ns * measured.weight) AS kernel_ns,
@@ -20,7 +20,7 @@ WITH time AS MATERIALIZED (
     total(kernels.small_ns * kernels.empty_ratio * measured.weight * coalesce(min(1.0, 1.0 * busy_ns / sum_ns), 1.0))
       AS empty_ns
   FROM temp.step_kernel_totals AS kernels
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   WHERE kernels.compute_ns > 0 GROUP BY kernels.profile_id, kernels.device_id
 ), speaking AS MATERIALIZED (
@@ -46,7 +46,7 @@ SELECT
     || 'WHERE blocks_per_multiprocessor < 1 AND profile_id = ' || speaking.profile_id
     || ' GROUP BY 1 ORDER BY 4 DESC LIMIT 20' AS evidence
 FROM speaking
-JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = speaking.profile_id
 WHERE NOT EXISTS (
   SELECT 1 FROM temp.memory_summary AS summary
   WHERE summary.device_id = speaking.device_id

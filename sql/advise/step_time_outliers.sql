@@ -1,6 +1,6 @@
 -- Advice: single steps that take much longer than the others.
 --
--- For each profile the measured steps (no warm-up, none that a hang made long: hung_steps; no batches of requests to a
+-- For each profile the measured steps (no warm-up, none that a hang made long: _hung_steps; no batches of requests to a
 -- server of models, which are as long as they are large) that last more than 1.5
 -- times the median, evaluation left out (steps.training_ns), once there are ten steps to compare and the outliers cost
 -- at least 2 % of all step time: below that, chance alone makes some.  What their thread waited for a processor
@@ -21,7 +21,7 @@
 -- Columns: those of every check, see docs/checks.md.  Cost: linear in steps and ranges, and in ops where there are long
 -- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
-WITH measured AS MATERIALIZED ( -- without hung_steps: a join is no subquery, of which SQLite 3.54 allows 1,000
+WITH measured AS MATERIALIZED ( -- without _hung_steps: a join is no subquery, of which SQLite 3.54 allows 1,000
   SELECT steps.profile_id AS profile_id, steps.id AS id, number, training_ns, ops_recorded, steps.start_ns AS start_ns,
     end_ns, row_number() OVER (PARTITION BY steps.profile_id ORDER BY steps.start_ns, steps.id) AS place
   FROM temp.steps AS steps LEFT JOIN temp.hangs AS hangs ON hangs.profile_id = steps.profile_id AND is_working = 0
@@ -82,7 +82,7 @@ WITH measured AS MATERIALIZED ( -- without hung_steps: a join is no subquery, of
   WHERE phase = 'evaluation' AND step_id IN (SELECT id FROM compared WHERE is_long) GROUP BY step_id
 ), kinds AS MATERIALIZED ( -- what is waited for so long that host_waits tells it, too
   SELECT looks.profile_id AS profile_id, looks.waits_for AS waits_for
-  FROM temp.python_looks AS looks JOIN (SELECT profile_id, sum(net_ns * sample_weight) AS step_ns FROM temp.steps
+  FROM temp._python_looks AS looks JOIN (SELECT profile_id, sum(net_ns * sample_weight) AS step_ns FROM temp.steps
     WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id) AS recorded ON recorded.profile_id = looks.profile_id
   WHERE looks.is_measured AND looks.waits_for <> 'processor' AND looks.profile_id IN (SELECT profile_id FROM found)
   GROUP BY looks.profile_id, looks.waits_for
@@ -214,7 +214,7 @@ SELECT
   'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || costs.profile_id
     || ' ORDER BY training_ns DESC LIMIT ' || outlier_count AS evidence
 FROM (SELECT *, lost_ns - asleep_ns - ranks_ns AS left_ns FROM costs) AS costs
-JOIN temp.process_names AS processes ON processes.profile_id = costs.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = costs.profile_id
 LEFT JOIN causes ON causes.profile_id = costs.profile_id
 WHERE left_ns > 0 AND left_ns >= 0.02 * (step_ns - waited_ns - asleep_ns - ranks_ns)
 ORDER BY saves_ns DESC, costs.profile_id

@@ -15,7 +15,7 @@
 -- compute, what is gained when that is spread over all ranks, which is less; in steps that were not compared as in
 -- those that were.
 -- Columns: those of every check, see docs/checks.md.  Cost: those of stragglers and step_op_time; where a rank is late
--- because of its ops one pass over ops, and where there are devices that of distributed_summary.
+-- because of its ops one pass over ops, and where there are devices that of tb_distributed_summary.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'stragglers';
 WITH parts AS ( -- of a step, on average
   SELECT profile_id, sum(sample_weight) AS weight, sum(op_ns * sample_weight) / sum(sample_weight) AS op_ns,
@@ -31,10 +31,10 @@ WITH parts AS ( -- of a step, on average
     parts.outside_ns AS outside_ns, 1.0 * summary.computation_ns AS device_ns,
     sum(parts.op_ns) OVER of_run AS all_op_ns, sum(parts.input_ns) OVER of_run AS all_input_ns,
     sum(parts.outside_ns) OVER of_run AS all_outside_ns, sum(1.0 * summary.computation_ns) OVER of_run AS all_device_ns
-  FROM temp.stragglers AS late
-  JOIN temp.process_names AS processes ON processes.profile_id = late.profile_id
+  FROM temp.late_ranks AS late
+  JOIN temp._process_names AS processes ON processes.profile_id = late.profile_id
   LEFT JOIN parts ON parts.profile_id = late.profile_id
-  LEFT JOIN temp.distributed_summary AS summary ON summary.profile_id = late.profile_id
+  LEFT JOIN temp.tb_distributed_summary AS summary ON summary.profile_id = late.profile_id
     AND late.profile_id IN (SELECT profile_id FROM temp.device_steps)
   WINDOW of_run AS (PARTITION BY processes.run_id)
 ), excesses AS ( -- of each rank over the mean of the others of its run
@@ -69,7 +69,7 @@ WITH parts AS ( -- of a step, on average
         -- not of ranks: SQLite gives up on ALTER TABLE of any table where a view stands for that many others
         FROM parts JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
         CROSS JOIN temp.ops AS ops ON ops.profile_id = parts.profile_id
-        WHERE profiles.run_id = told.run_id AND parts.profile_id IN (SELECT profile_id FROM temp.stragglers)
+        WHERE profiles.run_id = told.run_id AND parts.profile_id IN (SELECT profile_id FROM temp.late_ranks)
           AND ops.is_measured = 1 AND ops.category IN ('op', 'autograd')
         GROUP BY ops.name)
       ) ELSE '' END AS worst_op

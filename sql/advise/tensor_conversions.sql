@@ -88,7 +88,7 @@ SELECT
     || ' AND profile_id = ' || step_time.profile_id || ' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM step_time
 JOIN sums ON sums.profile_id = step_time.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = step_time.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = step_time.profile_id
 LEFT JOIN most ON most.profile_id = step_time.profile_id
 WHERE all_conversion_ns >= 0.05 * step_ns
 ORDER BY saves_ns DESC, step_time.profile_id

@@ -1,7 +1,7 @@
 -- Advice: kernels of ops that tensor cores could compute do without them.
 --
 -- For each device that has tensor cores (compute capability 7.0 and newer, or not known) the time of kernels in the
--- measured steps (measured_steps) whose op is one that they can compute (kernels.tensor_core_eligible: convolutions,
+-- measured steps (_measured_steps) whose op is one that they can compute (kernels.tensor_core_eligible: convolutions,
 -- matrix products, recurrent layers), but whose name is none of a kernel that uses them (kernels.uses_tensor_core).
 -- Copies and sums that such ops launch, too, count with them, so not all of it can be won; what only changes the layout
 -- of their data does not, of which operation speaks.  Where kernels run side by side each has its part of the time in
@@ -20,13 +20,13 @@ WITH sums AS MATERIALIZED (
     total(kernels.without_tensor_core_ns * measured.weight * coalesce(min(1.0, 1.0 * busy_ns / sum_ns), 1.0))
       AS without_ns
   FROM temp.step_kernel_totals AS kernels
-  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
+  CROSS JOIN temp._measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   GROUP BY kernels.profile_id, kernels.device_id
 ), time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), speaking AS MATERIALIZED (
   SELECT sums.*, CAST(devices.compute_capability AS REAL) < 8.0 AS is_before_bfloat16, devices.name AS device,
     devices.model AS model, time.weight AS weight, time.step_ns AS step_ns,
@@ -65,6 +65,6 @@ SELECT
   'SELECT op_name, name, dur_ns FROM temp.kernels WHERE tensor_core_eligible = 1 AND uses_tensor_core = 0 '
     || 'AND profile_id = ' || speaking.profile_id || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM speaking
-JOIN temp.process_names AS processes ON processes.profile_id = speaking.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = speaking.profile_id
 LEFT JOIN most ON most.profile_id = speaking.profile_id AND most.device_id IS speaking.device_id AND most.place = 1
 ORDER BY saves_ns DESC, speaking.profile_id, speaking.device_id

@@ -57,6 +57,6 @@ SELECT
 FROM called
 LEFT JOIN by_line ON by_line.profile_id = called.profile_id AND by_line.place = 1
 JOIN step_time ON step_time.profile_id = called.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = called.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = called.profile_id
 WHERE tiny_count > 0.5 * op_count AND tiny_ns >= 0.10 * step_ns
 ORDER BY saves_ns DESC, called.profile_id

@@ -1,6 +1,6 @@
 -- Advice: kernels that compute number by number, one behind the other, each reading what the last one wrote.
 --
--- For each device the compute kernels of the measured steps (measured_steps) that add, multiply, activate or convert
+-- For each device the compute kernels of the measured steps (_measured_steps) that add, multiply, activate or convert
 -- number by number (by their names: …elementwise…, Eigen's TensorCwise…, or the TensorFlow op that launched them), and
 -- of these such that come right behind another one, the last thing that their stream had done: a compiler makes one
 -- kernel of them.  They are found with the tables (step_kernel_totals.unfused_count).
@@ -13,9 +13,9 @@ WITH time AS MATERIALIZED (
   SELECT profile_id, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
     CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
     CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
-  FROM temp.measured_steps GROUP BY 1
+  FROM temp._measured_steps GROUP BY 1
 ), measured AS MATERIALIZED (
-  SELECT profile_id, step_id, weight FROM temp.measured_steps
+  SELECT profile_id, step_id, weight FROM temp._measured_steps
 ), sums AS (
   SELECT totals.profile_id AS profile_id, totals.device_id AS device_id,
     sum(totals.unfused_count * measured.weight) AS count, sum(1.0 * totals.unfused_ns * measured.weight) AS follow_ns
@@ -40,6 +40,6 @@ SELECT
 FROM sums
 JOIN time ON time.profile_id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 WHERE sums.follow_ns >= 0.05 * time.step_ns
 ORDER BY saves_ns DESC, sums.profile_id, sums.device_id

@@ -119,7 +119,7 @@ SELECT
   'SELECT name, count(*), sum(self_ns) FROM temp.ops WHERE sequence_number IS NOT NULL AND profile_id = '
     || sums.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
-JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id
 LEFT JOIN places ON places.profile_id = sums.profile_id AND places.position = 1
 LEFT JOIN held ON held.profile_id = sums.profile_id
 ORDER BY value DESC, sums.profile_id

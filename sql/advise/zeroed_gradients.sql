@@ -62,7 +62,7 @@ SELECT
     || costs.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM costs
 JOIN step_time ON step_time.profile_id = costs.profile_id
-JOIN temp.process_names AS processes ON processes.profile_id = costs.profile_id
+JOIN temp._process_names AS processes ON processes.profile_id = costs.profile_id
 LEFT JOIN by_line ON by_line.profile_id = costs.profile_id AND by_line.place = 1
 WHERE lost_ns >= 0.01 * step_ns
 ORDER BY saves_ns DESC, costs.profile_id

@@ -17,7 +17,7 @@ WITH sums AS MATERIALIZED (
   SELECT sums.profile_id AS profile_id, step_id, replace(file, rtrim(file, replace(file, '/', '')), '') || char(10)
       || iif(trim(text) <> '', function || char(10) || trim(text), line) AS key, max(location) AS location,
     sum(count) AS count, sum(self_ns) AS self_ns, sum(own_ns) AS own_ns
-  FROM sums JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
+  FROM sums JOIN temp._code_trace_lines ON _code_trace_lines.code_trace_id = trace_id
   WHERE location IS NOT NULL
   GROUP BY sums.profile_id, step_id, key
 ), dear AS MATERIALIZED ( -- of many steps fewer lines, so that all steps have their rows; as the last profile has them

@@ -10,7 +10,7 @@ WITH shown AS MATERIALIZED ( -- of many steps fewer names, so that all steps hav
   SELECT max(8, min(80, 45000 / max(1, count(*)))) AS names FROM temp.steps
   WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND ops_recorded IS NOT 0
 ), places AS MATERIALIZED ( -- names are long: what is told step by step goes by their places; 0: all others
-  SELECT id, name, iif(place <= names, place, 0) AS place FROM temp.work_names CROSS JOIN shown WHERE side = 'host'
+  SELECT id, name, iif(place <= names, place, 0) AS place FROM temp._work_names CROSS JOIN shown WHERE side = 'host'
 ), labels AS MATERIALIZED (
   SELECT place, iif(place = 0, '(all others)', min(name)) AS name FROM places GROUP BY place
 ), in_step AS (

@@ -24,7 +24,7 @@ WITH parts AS (
   SELECT seen.profile_id AS profile_id, step_id, replace(file, rtrim(file, replace(file, '/', '')), '') || char(10)
       || iif(trim(text) <> '', function || char(10) || trim(text), line) AS key, max(location) AS location,
     sum(self_ns) AS self_ns
-  FROM seen JOIN temp.code_trace_line ON code_trace_line.code_trace_id = seen.code_trace_id
+  FROM seen JOIN temp._code_trace_lines ON _code_trace_lines.code_trace_id = seen.code_trace_id
   WHERE location IS NOT NULL AND self_ns IS NOT NULL
   GROUP BY seen.profile_id, step_id, key
   UNION ALL

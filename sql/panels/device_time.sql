@@ -7,6 +7,6 @@
 -- empty: No work on devices was recorded.
 SELECT profile_id, rank, device, compute_ns, non_compute_ns, idle_ns, kernel_ns, compute_ratio, non_compute_ratio,
   idle_ratio
-FROM temp.temporal_breakdown
+FROM temp.hta_temporal_breakdown
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY profile_id, device_id

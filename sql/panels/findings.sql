@@ -32,30 +32,30 @@ WITH places(check_name, page, panel) AS (VALUES
   ('tiny_ops', 'ops', 'op_durations'), ('unfused_elementwise', 'devices', 'kernels'),
   ('unused_graphs', 'code', 'code_lines'), ('zeroed_gradients', 'ops', 'ops')
 ), found AS MATERIALIZED (
-  SELECT row_number() OVER () AS place, advise.*, process_names.profile_id AS profile_id,
+  SELECT row_number() OVER () AS place, advise.*, _process_names.profile_id AS profile_id,
     CASE advise.check_name
       WHEN 'device_gaps' THEN (SELECT (CAST(start_ms * 1e6 AS INTEGER) + coalesce(:origin_ns, 0)) || ' ' || gap_ns
-        FROM temp.gpu_gaps WHERE gpu_gaps.profile_id = process_names.profile_id ORDER BY gap_ns DESC LIMIT 1)
+        FROM temp.gpu_gaps WHERE gpu_gaps.profile_id = _process_names.profile_id ORDER BY gap_ns DESC LIMIT 1)
       WHEN 'step_time_outliers' THEN (SELECT start_ns || ' ' || steps.dur_ns FROM temp.steps
-        WHERE steps.profile_id = process_names.profile_id AND is_warmup = 0 ORDER BY training_ns DESC LIMIT 1)
+        WHERE steps.profile_id = _process_names.profile_id AND is_warmup = 0 ORDER BY training_ns DESC LIMIT 1)
       WHEN 'input_loading' THEN (SELECT start_ns || ' ' || dur_ns FROM temp.input_events
-        WHERE input_events.profile_id = process_names.profile_id AND parent_id IS NULL ORDER BY dur_ns DESC LIMIT 1)
+        WHERE input_events.profile_id = _process_names.profile_id AND parent_id IS NULL ORDER BY dur_ns DESC LIMIT 1)
       WHEN 'tensor_cores' THEN (SELECT start_ns || ' ' || dur_ns FROM temp.kernels
-        WHERE kernels.profile_id = process_names.profile_id AND tensor_core_eligible = 1 ORDER BY dur_ns DESC LIMIT 1)
+        WHERE kernels.profile_id = _process_names.profile_id AND tensor_core_eligible = 1 ORDER BY dur_ns DESC LIMIT 1)
       WHEN 'device_waits' THEN (SELECT start_ns || ' ' || dur_ns FROM temp.syncs
-        WHERE syncs.profile_id = process_names.profile_id ORDER BY dur_ns DESC LIMIT 1)
+        WHERE syncs.profile_id = _process_names.profile_id ORDER BY dur_ns DESC LIMIT 1)
       WHEN 'pageable_copies' THEN (SELECT start_ns || ' ' || dur_ns FROM temp.transfers
-        WHERE transfers.profile_id = process_names.profile_id ORDER BY dur_ns DESC LIMIT 1)
+        WHERE transfers.profile_id = _process_names.profile_id ORDER BY dur_ns DESC LIMIT 1)
       WHEN 'exposed_copies' THEN (SELECT start_ns || ' ' || dur_ns FROM temp.transfers
-        WHERE transfers.profile_id = process_names.profile_id ORDER BY dur_ns DESC LIMIT 1)
+        WHERE transfers.profile_id = _process_names.profile_id ORDER BY dur_ns DESC LIMIT 1)
       WHEN 'blocking_copies' THEN (SELECT start_ns || ' ' || dur_ns FROM temp.transfers
-        WHERE transfers.profile_id = process_names.profile_id AND is_async = 0 ORDER BY dur_ns DESC LIMIT 1)
+        WHERE transfers.profile_id = _process_names.profile_id AND is_async = 0 ORDER BY dur_ns DESC LIMIT 1)
       WHEN 'memory_headroom' THEN (SELECT peak_time_ns || ' 0' FROM temp.memory_summary
         WHERE peak_time_ns IS NOT NULL ORDER BY peak_bytes DESC LIMIT 1)
       WHEN 'out_of_memory' THEN (SELECT time_ns || ' 0' FROM temp.memory_failures ORDER BY time_ns LIMIT 1)
     END AS moment,
     advise.check_name = 'job' AND instr(evidence, 'temp.counter') > 0 AS is_of_counters
-  FROM temp.advise LEFT JOIN temp.process_names ON process_names.name = subject
+  FROM temp.advise LEFT JOIN temp._process_names ON _process_names.name = subject
 )
 SELECT found.check_name AS check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence,
   found.profile_id AS profile_id, iif(is_of_counters, 'counters', page) AS page,

@@ -3,8 +3,8 @@
 -- page: ranks 30
 -- chart: table
 -- empty: None is late, or one rank alone is open.
-SELECT profile_id, coalesce(rank, (SELECT name FROM temp.process_names AS names
-    WHERE names.profile_id = stragglers.profile_id)) AS rank, metric AS late_ratio, count, late_ns, step_count
-FROM temp.stragglers
+SELECT profile_id, coalesce(rank, (SELECT name FROM temp._process_names AS names
+    WHERE names.profile_id = late_ranks.profile_id)) AS rank, metric AS late_ratio, count, late_ns, step_count
+FROM temp.late_ranks
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY late_ns DESC, rank

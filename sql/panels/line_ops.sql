@@ -22,7 +22,7 @@ WITH placed AS MATERIALIZED ( -- in two parts, each in an order that the table h
     is_backward,
     row_number() OVER (PARTITION BY ops.profile_id, location ORDER BY self_ns DESC, ops.id) AS line_place,
     sum(self_ns) OVER (PARTITION BY ops.profile_id, location) AS line_ns
-  FROM placed JOIN temp.code_trace_line ON code_trace_line.code_trace_id = trace_id
+  FROM placed JOIN temp._code_trace_lines ON _code_trace_lines.code_trace_id = trace_id
   JOIN temp.ops ON ops.id = placed.id
   WHERE location IS NOT NULL
 )

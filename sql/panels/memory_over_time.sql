@@ -9,7 +9,7 @@
 -- group: device
 -- empty: Memory was not recorded: profile_memory=True in torch.profiler.
 WITH memories AS MATERIALIZED (
-  SELECT *, row_number() OVER (ORDER BY profile_id, device_id, allocator) AS number FROM temp.memory_names
+  SELECT *, row_number() OVER (ORDER BY profile_id, device_id, allocator) AS number FROM temp._memory_names
 ), changes AS MATERIALIZED (
   SELECT number, time_ns, category, bytes, device_bytes,
     row_number() OVER (ORDER BY number, time_ns, event_id) AS place

@@ -19,7 +19,7 @@ SELECT moments.profile_id, name AS device,
   max(time_ns) - coalesce(:origin_ns, 0) AS at_ns, max(in_use_bytes) AS in_use_bytes,
   max(moments.reserved_bytes) AS reserved_bytes, max(fragmentation_ratio) AS fragmentation_ratio
 FROM moments CROSS JOIN spans
-JOIN temp.memory_names ON memory_names.profile_id = moments.profile_id
-  AND memory_names.device_id IS moments.device_id AND memory_names.allocator IS moments.allocator
+JOIN temp._memory_names ON _memory_names.profile_id = moments.profile_id
+  AND _memory_names.device_id IS moments.device_id AND _memory_names.allocator IS moments.allocator
 GROUP BY moments.profile_id, moments.device_id, moments.allocator, (time_ns - start_ns) / bucket_ns
 ORDER BY moments.profile_id, moments.device_id, moments.allocator, at_ns

@@ -6,6 +6,6 @@
 SELECT profile_id, rank, side, position, op_type, name, count, sum_ns, mean_ns, self_ns, self_error_ns, mean_self_ns,
   side_self_ratio, side_cumulative_ratio, flops_per_second, bytes_per_second, tensor_core_ratio, bound_by,
   execution_mode, is_idle
-FROM temp.op_stats
+FROM temp.xprof_op_stats
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY profile_id, side, position LIMIT 1000

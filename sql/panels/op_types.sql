@@ -5,6 +5,6 @@
 -- empty: No ops were recorded.
 SELECT profile_id, rank, side, framework, op_type, name_count, count, self_ns, self_error_ns, self_ratio,
   cumulative_ratio, idle_in_ratio, execution_mode
-FROM temp.op_type_stats
+FROM temp.xprof_op_type_stats
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY side DESC, is_idle, self_ns DESC, op_type LIMIT 500

@@ -5,6 +5,6 @@
 -- empty: No ops were recorded.
 SELECT profile_id, rank, op_name, count, host_self_ns, host_self_error_ns, host_total_ns, device_self_ns,
   device_total_ns, tensor_core_eligible, tensor_core_self_ratio, tensor_core_total_ratio
-FROM temp.operator_summary
+FROM temp.tb_operator_summary
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY host_self_ns DESC, op_name LIMIT 1000

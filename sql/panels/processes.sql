@@ -3,9 +3,9 @@
 -- page: overview 98
 -- chart: table
 WITH open AS (
-  SELECT profile_summary.*, runs.path AS run_path, process_names.name AS name
+  SELECT profile_summary.*, runs.path AS run_path, _process_names.name AS name
   FROM temp.profile_summary JOIN temp.runs ON runs.id = profile_summary.run_id
-  LEFT JOIN temp.process_names ON process_names.profile_id = profile_summary.profile_id
+  LEFT JOIN temp._process_names ON _process_names.profile_id = profile_summary.profile_id
 )
 SELECT profile_id, name, rank, host, pid, run_id,
   replace(rtrim(run_path, '/'), rtrim(rtrim(run_path, '/'), replace(run_path, '/', '')), '') AS run, format, framework,

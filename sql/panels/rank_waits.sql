@@ -7,7 +7,7 @@
 -- value: waiting_ns
 -- step: number
 -- empty: No rank waited, or one rank alone is open.
-SELECT collective_waits.profile_id, coalesce(collective_waits.rank, (SELECT name FROM temp.process_names AS names
+SELECT collective_waits.profile_id, coalesce(collective_waits.rank, (SELECT name FROM temp._process_names AS names
     WHERE names.profile_id = collective_waits.profile_id)) AS rank, number,
   CAST(sum(1.0 * waiting_ns) AS INTEGER) AS waiting_ns
 FROM temp.collective_waits JOIN temp.steps ON steps.id = step_id

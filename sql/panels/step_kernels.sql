@@ -11,7 +11,7 @@ WITH shown AS MATERIALIZED ( -- of many steps fewer names, so that all steps hav
   WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND is_warmup = 0
     AND ops_recorded IS NOT 0
 ), places AS MATERIALIZED ( -- names are long: what is told step by step goes by their places; 0: all others
-  SELECT id, name, iif(place <= names, place, 0) AS place FROM temp.work_names CROSS JOIN shown WHERE side = 'device'
+  SELECT id, name, iif(place <= names, place, 0) AS place FROM temp._work_names CROSS JOIN shown WHERE side = 'device'
 ), labels AS MATERIALIZED (
   SELECT place, iif(place = 0, '(all others)', min(name)) AS name FROM places GROUP BY place
 ), in_step AS (

@@ -52,15 +52,15 @@ run("kernels of ops", lambda: analysis.get_aten_op_kernels_and_delay(ranks=ranks
 print(json.dumps(rows))
 """
 VIEWS = [
-    ("temporal breakdown", "temporal_breakdown"),
-    ("communication overlap", "communication_overlap"),
-    ("kernel breakdown", "kernel_breakdown"),
-    ("idle time", "idle_breakdown"),
+    ("temporal breakdown", "hta_temporal_breakdown"),
+    ("communication overlap", "hta_communication_overlap"),
+    ("kernel breakdown", "hta_kernel_breakdown"),
+    ("idle time", "hta_idle_breakdown"),
     ("queue length", "queue_length"),
     ("memory bandwidth", "memory_bandwidth"),
-    ("launch statistics", "kernel_launch_stats"),
-    ("frequent sequences", "frequent_sequences"),
-    ("kernels of ops", "op_kernels"),
+    ("launch statistics", "hta_kernel_launch_stats"),
+    ("frequent sequences", "hta_frequent_sequences"),
+    ("kernels of ops", "hta_op_kernels"),
 ]
 
 

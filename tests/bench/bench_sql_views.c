@@ -153,7 +153,7 @@ static void measure_views(sqlite3 *db, bool checks, double limit, struct sums *s
     if (!is_chosen("VIEWS", name)) continue;
     const char *arguments = strcmp(kind, "function") != 0     ? ""
                             : strstr(name, "_steps")          ? "('*', 1, 2, '*', 3, 4)"
-                            : strcmp(name, "step_range") == 0 ? "('*', 1, 2)"
+                            : strcmp(name, "_step_range") == 0 ? "('*', 1, 2)"
                                                               : "('*', '*')";
     snprintf(sql, sizeof sql, "SELECT * FROM %s%s", name, arguments);
     report(db, name, sql, limit, sums);

@@ -20,8 +20,8 @@ import figures
 # view of tfprof, tool of XProf, command of xprof-rs
 VIEWS = (
     ("overview", "overview_page", "get_overview"),
-    ("op_stats", "framework_op_stats", None),
-    ("kernel_stats", "kernel_stats", "get_kernel_stats"),
+    ("xprof_op_stats", "framework_op_stats", None),
+    ("xprof_kernel_stats", "kernel_stats", "get_kernel_stats"),
     ("memory_summary", "memory_profile", "get_memory_profile"),
     ("memory_breakdown", None, None),
     ("memory_timeline", None, None),  # every event, where XProf draws a thousand moments

@@ -426,12 +426,13 @@ static void ask_questions(void) {
   is_judged = true;
   /* advise_summary reads all of advise, and has the largest of its savings; a panel that shows columns of one view as
      they are has nothing that the view has not. */
-  ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL AND name <> 'advise'", "SELECT * FROM temp.%s");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL AND name <> 'advise' AND kind <> 'old'",
+           "SELECT * FROM temp.%s");
   ask_each("SELECT sql FROM tfprof_panels WHERE NOT sql REGEXP "
            "'^(--.*\\n)*SELECT [a-z_,\\sA]+\\sFROM temp[.][a-z_]+\\s((?!FROM|JOIN|SELECT)[^.])*$'", "%s");
   is_judged = false;
-  ask_each("SELECT name FROM tfprof_views WHERE parameters = 'a, b'", "SELECT * FROM %s('*', '*')");
-  ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, a_first%%'",
+  ask_each("SELECT name FROM tfprof_views WHERE parameters = 'a, b' AND kind <> 'old'", "SELECT * FROM %s('*', '*')");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, a_first%%' AND kind <> 'old'",
            "SELECT * FROM %s('*', 0, 1000000, '*', 0, 1000000)");
   for (unsigned i = 0; i < sizeof views / sizeof views[0]; i++) {
     char *sql = sqlite3_mprintf(

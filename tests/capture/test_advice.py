@@ -296,7 +296,7 @@ def test_workers():
     """Those of a DataLoader have no findings of their own, and no list of checkers each."""
     with capturing.Directory() as directory:
         run, _ = recorded(directory, WORKERS, options=["--ops=all", "-q"])
-        assert capturing.query(run, "SELECT count(*) AS n FROM process_names WHERE is_helper")[0]["n"] == 2
+        assert capturing.query(run, "SELECT count(*) AS n FROM _process_names WHERE is_helper")[0]["n"] == 2
         assert all(len(rows) == 1 for name, rows in advice(run).items() if name == "job"), advice(run)
         shown = subprocess.run([SHELL, run, "advise -checkers ExpensiveOperationChecker"],
                                capture_output=True, text=True)

@@ -157,7 +157,7 @@ def test_one(folder):
             assert all(row["lines"] == row["n"] for row in counts), counts
         nodes = ["Sequential", "0", "1", "2", "0.weight", "0.bias", "2.weight", "2.bias"]
         assert [row["name"] for row in capturing.query(files[1], "SELECT name FROM nodes ORDER BY id")] == nodes
-        names = capturing.query(run, "SELECT name FROM process_names ORDER BY profile_id")
+        names = capturing.query(run, "SELECT name FROM _process_names ORDER BY profile_id")
         assert sorted(row["name"] for row in names) == ["rank 3, window 1 of 2", "rank 3, window 2 of 2"], names
         text = capturing.query(run, "SELECT text FROM run_summary WHERE title = 'run'")[0]["text"]
         assert "2 processes" not in text, text

@@ -217,7 +217,7 @@ ended.set()
     with StandIns() as here:
         directory, _, _ = here.run("hangs", program, hang_after=1)
         rows = capturing.query(directory, """SELECT threads.name, waits_for, function FROM hang_threads
-            JOIN threads ON threads.id = thread_id JOIN code_trace_line AS lines
+            JOIN threads ON threads.id = thread_id JOIN _code_trace_lines AS lines
             ON lines.code_trace_id = hang_threads.code_trace_id ORDER BY waits_for""")
         found = [(row["waits_for"], row["function"]) for row in rows]
         assert found == [("lock", "Condition.wait"), ("sleep", "waits")], rows

@@ -108,7 +108,7 @@ def test_hangs_of_a_process():
         assert error.count("has ended no step for") == 1, error
         assert threads_at(directory, 18) == rows, capturing.query(directory, THREADS)
         hung = capturing.query(directory, "SELECT number FROM steps WHERE is_hung")  # in the other one it worked
-        assert hung == capturing.query(directory, "SELECT number FROM steps JOIN hung_steps ON step_id = id"), hung
+        assert hung == capturing.query(directory, "SELECT number FROM steps JOIN _hung_steps ON step_id = id"), hung
         assert [row["number"] for row in hung] == [12], hung
         over = capturing.query(directory, "SELECT message FROM diagnostics WHERE reason = 'capture_hang_over'")
         assert len(over) >= 2 and all("until the next one" in row["message"] for row in over), over

@@ -128,7 +128,7 @@ def test_job(folder):
         it.tell(1, "steps(1, 1.5)")
         found = it.wait_for({0: ["other_process"], 1: ["slow_step"], 2: ["other_process"]}, "the files of a slow step")
         check_slow_step(found, it.processes)
-        (row,) = capturing.query(it.run, "SELECT count(DISTINCT session_id) AS n FROM process_windows")
+        (row,) = capturing.query(it.run, "SELECT count(DISTINCT session_id) AS n FROM _process_windows")
         assert row["n"] == 1, row
         # No storm: another rank's slow step within the 30 s is counted only.
         it.tell(0, "steps(1, 1.5); steps(10); open(%r, 'w').close()" % os.path.join(folder, "done"))

@@ -61,15 +61,15 @@ def test_sampled():
         assert all(row[3] == 0 for row in rows if row[1] == 0), rows
         assert counts(sampled) == counts(everything), (counts(sampled), counts(everything))
         for sql in (
-            "SELECT op_type, count FROM op_type_stats WHERE is_idle = 0 ORDER BY 1",
+            "SELECT op_type, count FROM xprof_op_type_stats WHERE is_idle = 0 ORDER BY 1",
             "SELECT name, count FROM range_summary WHERE name <> 'gc.collect' ORDER BY 1",
             "SELECT name, count(*) FROM ranges WHERE name <> 'gc.collect' GROUP BY name ORDER BY 1",
             "SELECT op_count, autograd_count FROM thread_summary",
             "SELECT location, count FROM code_summary WHERE count > 0 ORDER BY 1",
             "SELECT step_count, warmup_count, round(ops_per_step, 6) FROM step_summary",
             "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1",
-            "SELECT op_name, count FROM operator_summary ORDER BY 1",
-            """SELECT op_name, count, allocation_count, allocated_bytes, allocated_self_bytes FROM operator_memory
+            "SELECT op_name, count FROM tb_operator_summary ORDER BY 1",
+            """SELECT op_name, count, allocation_count, allocated_bytes, allocated_self_bytes FROM tb_operator_memory
             ORDER BY 1""",
             """SELECT round(ops_in_steps_ratio, 9), round(ops_with_stack_ratio, 9), round(ops_with_shapes_ratio, 9),
             round(backward_linked_ratio, 9) FROM coverage""",
@@ -232,10 +232,10 @@ STATED = (
     ("SELECT name, per_step_self_error_ns * {steps} FROM op_summary", "SELECT name, step_id, self_ns FROM {ops}"),
     ("SELECT name, per_step_count_error * {steps} FROM op_summary", "SELECT name, step_id, 1 FROM {ops}"),
     (
-        "SELECT op_type, self_error_ns FROM op_type_stats WHERE is_idle = 0",
+        "SELECT op_type, self_error_ns FROM xprof_op_type_stats WHERE is_idle = 0",
         "SELECT coalesce(op_type, name), step_id, self_ns FROM {ops}",
     ),
-    ("SELECT name, self_error_ns FROM op_stats WHERE is_idle = 0", "SELECT name, step_id, self_ns FROM {ops}"),
+    ("SELECT name, self_error_ns FROM xprof_op_stats WHERE is_idle = 0", "SELECT name, step_id, self_ns FROM {ops}"),
     ("SELECT thread_id, op_error_ns FROM thread_summary", "SELECT thread_id, step_id, self_ns FROM {ops}"),
     (
         "SELECT node_id, self_error_ns FROM module_summary WHERE count > 0",
@@ -247,11 +247,11 @@ STATED = (
         AND step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
     ),
     (
-        "SELECT op_name, host_self_error_ns FROM operator_summary",
+        "SELECT op_name, host_self_error_ns FROM tb_operator_summary",
         "SELECT name, step_id, self_ns FROM {ops} AND category IN ('op', 'autograd')",
     ),
     (
-        "SELECT op_name, allocated_error_bytes FROM operator_memory",
+        "SELECT op_name, allocated_error_bytes FROM tb_operator_memory",
         """SELECT name, step_id, allocated_bytes FROM {ops} AND category IN ('op', 'autograd')
         AND parent_name IS NOT name AND allocated_bytes > 0""",
     ),
@@ -332,7 +332,7 @@ def check_figures(sampled, sample, columns):
     assert abs(found[3] - share_error) < 1e-6, (found, share_error)
     (idle,) = query(
         sampled,
-        """SELECT self_ns, self_error_ns, (SELECT sum(net_ns) FROM steps WHERE is_warmup = 0) FROM op_stats
+        """SELECT self_ns, self_error_ns, (SELECT sum(net_ns) FROM steps WHERE is_warmup = 0) FROM xprof_op_stats
         WHERE is_idle = 1""",
     )
     assert abs(idle[0] / idle[2] - (1 - share)) < 1e-5 and abs(idle[1] / idle[2] - share_error) < 1e-5, idle
@@ -408,7 +408,7 @@ def test_parts_of_steps():
         error_ns = Sample(directory).error({step: covered(spans[step]) for step in measured})
         columns = """step_count, step_ns, computation_ns, communication_ns + other_ns, collective_count,
             computation_error_ns, communication_error_ns"""
-        (found,) = query(directory, "SELECT %s FROM distributed_summary" % columns)
+        (found,) = query(directory, "SELECT %s FROM tb_distributed_summary" % columns)
         assert found[0] == STEPS and found[4] == STEPS, found
         assert abs(found[1] - step_ns) <= 1 and abs(found[2] + found[3] - found[1]) <= 3, (found, step_ns)
         assert abs(found[2] - computation_ns) <= 0.02 * step_ns, (found, computation_ns)

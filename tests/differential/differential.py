@@ -68,7 +68,7 @@ class Data:
         self.opens = DATA[name](directory)
         self.copy = self.make_copy(os.path.join(directory, f"{name}.db"))
         self.functions = {function.name: function for function in stored_functions()}
-        views = self.rows(self.copy, "SELECT name, parameters FROM tfprof_views")
+        views = self.rows(self.copy, "SELECT name, parameters FROM tfprof_views WHERE kind <> 'old'")
         parameters = {name: self.functions[name].parameters if name in self.functions else [] for name, _ in views}
         # What reads neither tables nor other views of them has nothing to read in the copy.
         others = "SELECT name FROM tfprof_views WHERE sql REGEXP '(scope|graph|code|op)_view' OR name = 'advise'"

@@ -7,6 +7,7 @@ files of the names which they use.
 """
 
 import gzip
+import glob
 import os
 import pickle
 import re
@@ -54,13 +55,18 @@ def of_readme(text):
     return found + re.findall(r'^\$ .*tfprof .*"(SELECT [^"]*)"', text, re.M)
 
 
+def stored_files():
+    for pattern in ("views/*/*.sql", "advise/*.sql"):
+        for path in sorted(glob.glob(os.path.join(ROOT, "sql", pattern))):
+            yield os.path.relpath(path, ROOT)
+
+
 def of_stored():
-    for folder in ("views", "advise"):
-        for name in sorted(os.listdir(os.path.join(ROOT, "sql", folder))):
-            comment = "".join(line[2:] for line in read("sql", folder, name).splitlines(True) if line.startswith("--"))
-            example = re.search(r"Example: (.*?);", comment, re.S)
-            assert example, f"sql/{folder}/{name} has no example"
-            yield f"sql/{folder}/{name}", example.group(1)
+    for path in stored_files():
+        comment = "".join(line[2:] for line in read(path).splitlines(True) if line.startswith("--"))
+        example = re.search(r"Example: (.*?);", comment, re.S)
+        assert example, f"{path} has no example"
+        yield path, example.group(1)
 
 
 def documented():
@@ -118,14 +124,13 @@ def test_documented(engine):
 
 
 def test_read_as_they_are_once(engine):
-    """`.read sql/views/NAME.sql`, as the README has it."""
+    """`.read sql/views/SECTION/NAME.sql`, as the README has it."""
     connection = engine()
-    for folder in ("views", "advise"):
-        for name in sorted(os.listdir(os.path.join(ROOT, "sql", folder))):
-            if ":" in re.sub(r"--[^\n]*|'[^']*'", "", read("sql", folder, name)):
-                continue  # a function: has parameters
-            error = connection.run(f".read '{os.path.join(ROOT, 'sql', folder, name)}'\n;")[1]
-            assert not error, (name, error)
+    for path in stored_files():
+        if ":" in re.sub(r"--[^\n]*|'[^']*'", "", read(path)):
+            continue  # a function: has parameters
+        error = connection.run(f".read '{os.path.join(ROOT, path)}'\n;")[1]
+        assert not error, (path, error)
 
 
 if __name__ == "__main__":

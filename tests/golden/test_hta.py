@@ -171,10 +171,10 @@ def first(db, sql):
 
 def test_temporal_breakdown(trace, db):
     theirs = golden(trace, "temporal_breakdown")
-    ours = view(db, "temporal_breakdown")
+    ours = view(db, "hta_temporal_breakdown")
     if theirs is None:
         return
-    check(len(ours) == 1, trace, "temporal_breakdown has", len(ours), "rows")
+    check(len(ours) == 1, trace, "hta_temporal_breakdown has", len(ours), "rows")
     row, expected = ours[0], theirs[0]
     if trace == "critical_path_simple_add":
         # HTA takes 4294967295, which libkineto writes for "no stream", for one, so that waits of the host make the
@@ -196,7 +196,7 @@ def test_temporal_breakdown(trace, db):
         row = {**row, "compute_ns": op[1] - op[0], "kernel_ns": op[1] - op[0]}
         expected = {**expected, "idle_time(us)": 0.0}
     for column in ("idle", "compute", "non_compute", "kernel"):
-        check(same(us(row[column + "_ns"]), expected[column + "_time(us)"]), trace, "temporal_breakdown", column,
+        check(same(us(row[column + "_ns"]), expected[column + "_time(us)"]), trace, "hta_temporal_breakdown", column,
               us(row[column + "_ns"]), expected[column + "_time(us)"])
         if column != "kernel":
             ratio = 100 * row[column + "_ns"] / row["kernel_ns"]
@@ -209,7 +209,7 @@ def test_idle_breakdown(trace, db):
     theirs = golden(trace, "idle_time_breakdown")
     if theirs is None:
         return
-    ours = {(row["stream"], row["idle_category"]): row for row in view(db, "idle_breakdown")}
+    ours = {(row["stream"], row["idle_category"]): row for row in view(db, "hta_idle_breakdown")}
     if trace.startswith("trace_compare"):
         # HTA drops kernels whose launch was not recorded before it looks for gaps, so that one of them before the only
         # other kernel is no reason for a gap there; here the gap begins when it ends.
@@ -220,7 +220,7 @@ def test_idle_breakdown(trace, db):
     places = {"host_wait": 0, "kernel_wait": 1, "other": 2}
     for row in theirs:
         mine = ours.pop((row["stream"], row["idle_category"]), None)
-        check(mine is not None and same(us(mine["idle_ns"]), row["idle_time"]), trace, "idle_breakdown", row, mine)
+        check(mine is not None and same(us(mine["idle_ns"]), row["idle_time"]), trace, "hta_idle_breakdown", row, mine)
         of_stream = [one for one in statistics if one["stream"] == row["stream"]]
         if len(of_stream) != 3 or not mine:  # categories without gaps are left out of one table and not of the other
             continue
@@ -232,20 +232,20 @@ def test_idle_breakdown(trace, db):
                                   ("max", "max")):
             if mine["count"] and not is_with_first:
                 check(abs(us(mine[column + "_ns"]) - stats[theirs_is]) <= 0.0051, trace, column, stats, mine)
-    check(all(row["idle_ns"] == 0 and row["count"] == 0 for row in ours.values()), trace, "idle_breakdown has more",
+    check(all(row["idle_ns"] == 0 and row["count"] == 0 for row in ours.values()), trace, "hta_idle_breakdown has more",
           ours)
 
 
 def test_communication_overlap(trace, db):
     theirs = golden(trace, "comm_comp_overlap")
-    ours = view(db, "communication_overlap")
+    ours = view(db, "hta_communication_overlap")
     if theirs is None:
         return
     expected = theirs[0]["comp_comm_overlap_pctg"]
     if trace == "large_integer":  # its only kernel has no correlation and is no kernel for HTA
         check(expected is None and len(ours) == 1 and ours[0]["communication_ns"] == 50000, trace, ours)
     elif expected is None:
-        check(ours == [], trace, "communication_overlap", ours)
+        check(ours == [], trace, "hta_communication_overlap", ours)
     else:
         check(abs(ours[0]["overlap_ratio"] * 100 - expected) < 0.0051, trace, "overlap", ours, expected)
 
@@ -265,7 +265,7 @@ def test_kernel_type_breakdown(trace, db):
     theirs = golden(trace, "gpu_kernel_type_breakdown")
     if theirs is None:
         return
-    ours = {row["kernel_type"]: row for row in view(db, "kernel_type_breakdown")}
+    ours = {row["kernel_type"]: row for row in view(db, "hta_kernel_type_breakdown")}
     if trace == "large_integer":  # as above
         check(theirs == [] and list(ours) == ["COMMUNICATION"], trace, ours)
         return
@@ -286,7 +286,7 @@ def test_kernel_type_breakdown(trace, db):
             check(mine is not None and same(us(mine["sum_ns"]), row["sum"]), trace, "kernel_type_breakdown", row, mine)
             check(is_wrong or mine is None or abs(mine["sum_ratio"] * 100 - row["percentage"]) < 0.051, trace, row,
                   mine)
-    check(not ours, trace, "kernel_type_breakdown has more", ours)
+    check(not ours, trace, "hta_kernel_type_breakdown has more", ours)
 
 
 def test_kernel_breakdown(trace, db):
@@ -294,7 +294,7 @@ def test_kernel_breakdown(trace, db):
     theirs = golden(trace, "gpu_kernel_breakdown")
     if theirs is None:
         return
-    ours = {(row["kernel_type"], row["name"]): row for row in view(db, "kernel_breakdown")}
+    ours = {(row["kernel_type"], row["name"]): row for row in view(db, "hta_kernel_breakdown")}
     for kind in {row["kernel_type"] for row in theirs}:
         rows = [row for row in theirs if row["kernel_type"] == kind]
         is_folded = any(row["name"] == "others" for row in rows)
@@ -317,7 +317,7 @@ def test_kernel_breakdown(trace, db):
             folded = us(sum(row["sum_ns"] for row in rest.values())) + not_hta_kernel(trace, db, kind)
             check(same(folded, others[0]["sum (us)"]), trace, "others", kind, folded, others)
         else:
-            check(not rest, trace, "kernel_breakdown has more of", kind, rest)
+            check(not rest, trace, "hta_kernel_breakdown has more of", kind, rest)
 
 
 def test_queue_length(trace, db):
@@ -344,13 +344,13 @@ def test_queue_length(trace, db):
               mine, ties)
     check(not ours, trace, "queue_length has more", ours)
     if trace == "dlrm_a100_control":  # with launches first, as another implementation has it
-        mean, deviation = first(db, "SELECT mean, stddev FROM queue_length WHERE stream = 7")
+        mean, deviation = first(db, "SELECT mean, stddev FROM hta_queue_length WHERE stream = 7")
         check(round(mean, 4) == 35.4529 and round(deviation, 4) == 52.2211, trace, mean, deviation)
     # The length over time is what the summary is about; it comes from times that are not
     # rounded, which fall together less.
     series = db.values("SELECT stream, count(*), avg(queue_length), max(queue_length), min(queue_length) "
-                       "FROM queue_length_series GROUP BY thread_id ORDER BY thread_id")
-    summary = db.values("SELECT stream, count, mean, max, min FROM queue_length ORDER BY thread_id")
+                       "FROM hta_queue_length_series GROUP BY thread_id ORDER BY thread_id")
+    summary = db.values("SELECT stream, count, mean, max, min FROM hta_queue_length ORDER BY thread_id")
     ties = first(db, """
         WITH events AS (SELECT thread_id, launch_ns AS time_ns FROM temp.device_activities WHERE launch_ns IS NOT NULL
           UNION ALL SELECT thread_id, start_ns FROM temp.device_activities WHERE launch_ns IS NOT NULL)
@@ -364,7 +364,7 @@ def test_queue_length(trace, db):
 
 def test_time_blocked(trace, db):
     theirs = golden(trace, "time_blocked_on_full_queue")
-    full = first(db, "SELECT total(full_ns) FROM queue_length")[0]
+    full = first(db, "SELECT total(full_ns) FROM hta_queue_length")[0]
     check(theirs is None or us(full) == sum(row["duration_at_max_queue_length"] for row in theirs), trace, full, theirs)
 
 
@@ -390,19 +390,19 @@ def test_kernel_launch_stats(trace, db):
     if theirs is None:
         return
     ours = db.values(f"SELECT correlation, cpu_ns / 1e3, gpu_ns / 1e3, launch_delay_ns / 1e3, is_short_kernel, "
-                     f"is_slow_launch, is_long_delay FROM kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} "
+                     f"is_slow_launch, is_long_delay FROM hta_kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} "
                      f"ORDER BY 1, 3, 4")
     theirs = sorted((row["correlation"], row["gpu_duration"], row["launch_delay"], row["cpu_duration"])
                     for row in theirs)
-    check(len(ours) == len(theirs), trace, "kernel_launch_stats", len(ours), len(theirs))
+    check(len(ours) == len(theirs), trace, "hta_kernel_launch_stats", len(ours), len(theirs))
     for mine, (correlation, gpu, delay, cpu) in zip(ours, theirs):
         check(all(same(a, b, 1e-9) for a, b in zip(mine, (correlation, cpu, gpu, delay))), trace, mine, correlation,
               cpu, gpu, delay)
         check(mine[4:] == (int(gpu < cpu), int(cpu > 50), int(delay > 100)), trace, "flags", mine)
     count, cpu, gpu, short = first(db,
                                    "SELECT count(*), sum(cpu_ns), sum(gpu_ns), sum(is_short_kernel) "
-                                   "FROM kernel_launch_stats")
-    summary = db.values("SELECT count, cpu_ns, gpu_ns, short_count FROM launch_summary")
+                                   "FROM hta_kernel_launch_stats")
+    summary = db.values("SELECT count, cpu_ns, gpu_ns, short_count FROM hta_launch_summary")
     check(summary == ([(count, cpu, gpu, short)] if count else []), trace, summary, count)
 
 
@@ -415,7 +415,7 @@ def test_op_kernels(trace, db):
     for row in theirs:
         key = row["aten_op_name"], " -> ".join(short_names(db, row["kernel_sequence"], " -> "))
         folded.setdefault(key, []).append(row)
-    ours = {(row["op_name"], row["kernel_sequence"]): row for row in view(db, "op_kernels")}
+    ours = {(row["op_name"], row["kernel_sequence"]): row for row in view(db, "hta_op_kernels")}
     agreed = 0
     for key, rows in folded.items():
         count = sum(row["occurrence_count"] for row in rows)
@@ -426,7 +426,7 @@ def test_op_kernels(trace, db):
             check(abs(us(ours[key]["launch_delay_ns"]) - delay) < 0.01, trace, key, "launch", ours[key], delay)
             check(abs(us(ours[key]["kernel_delay_ns"]) - wait) < 0.01, trace, key, "kernel", ours[key], wait)
     fewest = 1 if trace == "dlrm_a100_control" else 0.9
-    check(agreed >= fewest * len(folded), trace, "op_kernels", agreed, "of", len(folded), [
+    check(agreed >= fewest * len(folded), trace, "hta_op_kernels", agreed, "of", len(folded), [
         (key, [row["occurrence_count"] for row in rows], ours.get(key, {}).get("count")) for key, rows in folded.items()
         if key not in ours or ours[key]["count"] != sum(row["occurrence_count"] for row in rows)][:3])
 
@@ -456,7 +456,7 @@ def test_frequent_sequences(trace, db):
             for i, column in enumerate(("count", "GPU kernel duration (us)", "CPU op duration (us)")):
                 total[i] += float(row[column])
     ours = {(op, pattern): [count, kernel_ns / 1e3, op_ns / 1e3] for op, pattern, count, kernel_ns, op_ns in db.values(
-        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM frequent_sequences "
+        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM hta_frequent_sequences "
         "WHERE op_name LIKE '%autograd::engine%'")}
     check(theirs and ours.keys() == theirs.keys(), trace, "sequences", len(ours), len(theirs),
           list(ours.keys() ^ theirs.keys())[:4])

@@ -43,7 +43,7 @@ def test_steps_of_pods(_folder):
     for name, path in recordings():
         if name == "gpu_edge_a":
             continue  # its times are less than what is lost by rounding
-        rows = query(path, "SELECT * FROM pod_steps")
+        rows = query(path, "SELECT * FROM xprof_pod_steps")
         has_device = "gpu" in name
         for tool in ("tf216.pod_viewer", "pod_viewer"):
             left = {(row["pod_step"], row["host"]): row for row in rows if row["pod_step"] is not None}
@@ -98,7 +98,7 @@ def test_shifted_steps(folder):
     run = write_run(folder, [("b", 5_000_000, [(0, 90), (100, 90), (200, 90), (300, 80)]),
                              ("a", 0, [(110, 80), (210, 90), (310, 90)]),
                              ("c", 0, [(5, 90), (105, 90), (205, 90), (305, 90), (405, 90)])])
-    rows = query(run, "SELECT pod_step, host, number, bottleneck, behind_ns, host_compute_ns FROM pod_steps")
+    rows = query(run, "SELECT pod_step, host, number, bottleneck, behind_ns, host_compute_ns FROM xprof_pod_steps")
     check([(row["pod_step"], row["host"], row["number"], row["behind_ns"]) for row in rows],
           [(0, "a", 0, 0), (0, "b", 1, 10_000), (0, "c", 1, 10_000), (1, "a", 1, 0), (1, "b", 2, 0), (1, "c", 2, 0),
            (2, "a", 2, 10_000), (2, "b", 3, 0), (2, "c", 3, 10_000),
@@ -109,10 +109,10 @@ def test_shifted_steps(folder):
 def test_steps_of_nobody_else(folder):
     """Hosts that never went through a step together have none in common; one host alone has all its own."""
     run = write_run(folder, [("a", 0, [(0, 90), (100, 90)]), ("b", 0, [(300, 90), (400, 90), (500, 90)])])
-    check([(row["pod_step"], row["host"]) for row in query(run, "SELECT * FROM pod_steps")],
+    check([(row["pod_step"], row["host"]) for row in query(run, "SELECT * FROM xprof_pod_steps")],
           [(None, "a")] * 2 + [(None, "b")] * 3, "apart")
     check([(row["pod_step"], row["number"]) for row in query(
-        os.path.join(run, "b.xplane.pb"), "SELECT * FROM pod_steps")], [(0, 0), (1, 1), (2, 2)], "alone")
+        os.path.join(run, "b.xplane.pb"), "SELECT * FROM xprof_pod_steps")], [(0, 0), (1, 1), (2, 2)], "alone")
 
 
 def test_compiling(folder):

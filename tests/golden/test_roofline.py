@@ -106,9 +106,9 @@ def test_what_bounds(folder):
     holds("ALL_HOSTS", "gemm", 30, 5_000_000_000, 10_000_000)
     holds("ALL_HOSTS", None, 60, 5_000_001_500, 16_000_000)
     check({(row["host"], row["name"]): row["bound_by"] for row in query(
-        run, "SELECT * FROM op_stats WHERE side = 'device' AND is_idle = 0 AND host <> 'b'")},
+        run, "SELECT * FROM xprof_op_stats WHERE side = 'device' AND is_idle = 0 AND host <> 'b'")},
           {(host, name): bound for host in ("a", "ALL_HOSTS")
-           for name, bound in (("mul", "compute"), ("act", "memory"), ("sum", None))}, "op_stats")
+           for name, bound in (("mul", "compute"), ("act", "memory"), ("sum", None))}, "xprof_op_stats")
     check([(row["number"], row["flops"], row["device_count"]) for row in query(run, "SELECT * FROM mfu")],
           [(4, 3_000_001_500, 1), (4, 2_000_000_000, 1)], "mfu")
     found = query(run, "SELECT mfu FROM mfu")[0]["mfu"]

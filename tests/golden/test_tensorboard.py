@@ -44,7 +44,8 @@ def test_overview(engine):
                              "utilization_ratio, 2), round(100 * sm_efficiency_ratio, 2), round(100 * occupancy_ratio, "
                              "2), tensor_core_ratio FROM overview")
     assert rows == [(177592, 33.4, 55.51, 54.68, 49.13, 0.0)], rows
-    rows = connection.values("SELECT mean_ns / 1000 FROM step_statistics WHERE part IN ('kernel', 'memcpy', 'memset', "
+    rows = connection.values("SELECT mean_ns / 1000 FROM xprof_step_statistics WHERE part IN ('kernel', 'memcpy', "
+                             "'memset', "
                              "'kernel_launch', 'data_loader', 'host_compute', 'other') ORDER BY part")
     means = [sum(step[i] for step in STEPS.values()) // 6 for i in (5, 6, 0, 4, 1, 2, 7)]
     assert [row[0] for row in rows] == means, (rows, means)
@@ -69,10 +70,10 @@ def test_kernels(engine):
 
 def test_operators(engine):
     connection = opened(engine)
-    assert connection.values("SELECT count(*) FROM operator_summary") == [(76,)]
+    assert connection.values("SELECT count(*) FROM tb_operator_summary") == [(76,)]
     rows = connection.values(
         "SELECT op_name, count, device_self_ns / 1000, device_total_ns / 1000, host_self_ns / 1000, host_total_ns / "
-        "1000, tensor_core_eligible, tensor_core_self_ratio FROM operator_summary LIMIT 1")
+        "1000, tensor_core_eligible, tensor_core_self_ratio FROM tb_operator_summary LIMIT 1")
     assert rows == [("aten::cudnn_convolution_backward_weight", 318, 142461, 142461, 22804, 40246, 1, 0.0)], rows
 
 

@@ -93,7 +93,7 @@ def test_memory(folder):
                        "deallocations FROM memory_summary ORDER BY memory"),
                   [(names[i], (4 + i) * GIB, (3 + i) * GIB, 20 * GIB, 32 * GIB, 3 + i, 1) for i in range(4)],
                   "memories")
-            check(rows(run, "SELECT name FROM memory_names ORDER BY 1"), [(name,) for name in names], "names")
+            check(rows(run, "SELECT name FROM _memory_names ORDER BY 1"), [(name,) for name in names], "names")
             check(rows(run, "SELECT memory, region, bytes, count FROM memory_breakdown ORDER BY memory, region"),
                   [row for i in range(4) for row in ((names[i], "stack", GIB, None),
                                                      (names[i], "temporary", (3 + i) * GIB, 3 + i))], "at the peak")
@@ -134,7 +134,7 @@ def test_names_without_a_type(folder):
     """XLA writes the op as name:type, also where there is no type: the name is what stands before the colon."""
     run = with_name(folder, "all-reduce.5", "jit(step)/psum:")
     check(rows(run, "SELECT DISTINCT op_name FROM kernels WHERE name = 'all-reduce.5'"), [("jit(step)/psum",)], "names")
-    check(rows(run, "SELECT count(*) FROM op_stats WHERE name = 'jit(step)/psum'"), [(1,)], "op_stats")
+    check(rows(run, "SELECT count(*) FROM xprof_op_stats WHERE name = 'jit(step)/psum'"), [(1,)], "xprof_op_stats")
 
 
 def close(found, expected, what):
@@ -179,7 +179,7 @@ def test_rows(folder):
 def test_ops(folder):
     """Time, own time, rates and bounds of every op, and idle time."""
     run = made(folder)
-    rows = query(run, "SELECT * FROM op_stats WHERE side = 'device'")
+    rows = query(run, "SELECT * FROM xprof_op_stats WHERE side = 'device'")
     for row in rows:
         if row["is_idle"]:
             continue
@@ -190,7 +190,7 @@ def test_ops(folder):
         check((row["tensor_core_ratio"], row["execution_mode"]), (None, None), row["name"])
     check(XPROF_OPS, {}, "ops that are missing")
     check([row["self_ns"] for row in rows if row["is_idle"]], [1_090_000], "idle")
-    check([row["op_name"] for row in query(run, "SELECT op_name FROM top_device_ops")],
+    check([row["op_name"] for row in query(run, "SELECT op_name FROM xprof_top_device_ops")],
           ["jit(step)/while/body/dot_general", "jit(step)/psum",
            "jit(step)/transpose(jvp(Dense_0))/tanh", "jit(step)/infeed", "jit(step)/while", "jit(step)/outfeed"], "top")
 
@@ -228,8 +228,9 @@ def test_steps(folder):
     check((overview["step_count"], overview["mean_step_ns"], overview["verdict"]), (3, 900_000,
           "moderately input-bound"), "overview")
     close(overview["input_ratio"], 0.1, "input")
-    check([row["topic"] for row in query(run, "SELECT topic FROM recommendations WHERE level <> 'no' ORDER BY 1")],
-          ["device_collectives", "input", "other"], "recommendations")
+    check([row["topic"] for row in query(run, "SELECT topic FROM xprof_recommendations WHERE level <> 'no' ORDER "
+                                              "BY 1")],
+          ["device_collectives", "input", "other"], "xprof_recommendations")
     check([(row["device_type"], row["device_count"]) for row in query(run, "SELECT * FROM run_environment")],
           [("TPU v4", 2)], "environment")
 

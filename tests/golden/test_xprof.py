@@ -20,7 +20,7 @@ from xprof_goldens import GOLDEN, golden_json, golden_tables, is_close, is_unkno
 
 def kernel_rows(run):
     """Of XProf's kind: it lists what has details and took time."""
-    return query(run, "SELECT * FROM kernel_stats WHERE block IS NOT NULL AND sum_ns > 0")
+    return query(run, "SELECT * FROM xprof_kernel_stats WHERE block IS NOT NULL AND sum_ns > 0")
 
 
 def check_kernels(name, expected, found):
@@ -84,7 +84,7 @@ def test_kernel_vector(directory):
             kernel(5_000_000, 3000, "volta_fp16", "Einsum_80:Einsum", 16, 0, "64,1,1", "3,1,1")], 0)])))
     check([(row["sum_ns"], row["registers_per_thread"], row["shared_bytes"], row["block"], row["grid"],
             row["uses_tensor_core"], row["is_op_tensor_core_eligible"]) for row in query(
-                run, "SELECT * FROM kernel_stats ORDER BY position")],
+                run, "SELECT * FROM xprof_kernel_stats ORDER BY position")],
           [(3000, 16, 0, "64,1,1", "3,1,1", 0, 0), (2000, 32, 16384, "32,1,1", "2,1,1", 0, 1),
            (1000, 32, 16384, "64,1,1", "1,1,1", 1, 1)], "kernels")
 
@@ -98,7 +98,7 @@ def test_kernel_merge_vector(directory):
             event("kernel", 2_000_000 * at, dur_ns * 1000, tf_op=Ref(f"{op}:Add"))
             for at, (op, dur_ns) in enumerate(lengths)], 0)])))
     check([(row["op_name"], row["count"], row["sum_ns"], row["min_ns"], row["max_ns"])
-           for row in query(run, "SELECT * FROM kernel_stats ORDER BY position")],
+           for row in query(run, "SELECT * FROM xprof_kernel_stats ORDER BY position")],
           [("add", 3, 2600, 500, 1200), ("other", 1, 700, 700, 700)], "merged kernels")
 
 
@@ -117,9 +117,9 @@ def test_op_vector(directory):
                 ("kernel5", 10, "Conv2D:Conv2D")), 0),
             line(2, "Stream #2(Compute)", kernels(*first), 0)])))
     check([(row["name"], row["count"], row["self_ns"], row["tensor_core_ratio"], row["is_idle"])
-           for row in query(run, "SELECT * FROM op_stats WHERE side = 'device' AND is_idle = 0")],
+           for row in query(run, "SELECT * FROM xprof_op_stats WHERE side = 'device' AND is_idle = 0")],
           [("TfOp1", 2, 36_000, 0, 0), ("Conv2D", 1, 20_000, 0.5, 0), ("TfOp2", 1, 10_000, 0, 0)], "ops")
-    check(query(run, "SELECT count(*) AS rows FROM op_stats WHERE side = 'device'"), [{"rows": 4}], "ops and IDLE")
+    check(query(run, "SELECT count(*) AS rows FROM xprof_op_stats WHERE side = 'device'"), [{"rows": 4}], "with IDLE")
 
 
 def golden_ops(name, with_idle):
@@ -138,7 +138,7 @@ def op_rows(path):
     """Those of the view, of several hosts those for all: calls, time, self time, share of it on tensor cores."""
     return {(row["side"], row["op_type"], row["name"]):
             (row["count"], row["sum_ns"], row["self_ns"], row["tensor_core_ratio"])
-            for row in query(path, "SELECT * FROM op_stats" + of_all_hosts(path))}
+            for row in query(path, "SELECT * FROM xprof_op_stats" + of_all_hosts(path))}
 
 
 def test_op_stats(_directory):
@@ -189,7 +189,8 @@ def test_op_shares(_directory):
         with_idle = golden_ops(name, True)
         is_idle_alike = not name.startswith("tf_membfc")
         positions = {}
-        for row in query(path, "SELECT *, self_ns * 1.0 / sum(self_ns) OVER (PARTITION BY side) AS ratio FROM op_stats"
+        for row in query(path, "SELECT *, self_ns * 1.0 / sum(self_ns) OVER (PARTITION BY side) AS ratio FROM "
+                               "xprof_op_stats"
                                + of_all_hosts(path) + " ORDER BY side, position"):
             side, key = row["side"], (row["side"], row["op_type"], row["name"])
             if is_idle_alike:
@@ -218,7 +219,8 @@ def test_op_types(_directory):
                 sums[op_type] += row["total_self_time"] * 1000
         here = collections.Counter()
         calls = collections.Counter()
-        for row in query(path, "SELECT op_type, self_ns, count FROM (SELECT * FROM op_type_stats WHERE side = 'host' "
+        for row in query(path, "SELECT op_type, self_ns, count FROM (SELECT * FROM xprof_op_type_stats WHERE side = "
+                               "'host' "
                                 "AND is_idle = 0)" + of_all_hosts(path)):
             here[row["op_type"]] += row["self_ns"]
             calls[row["op_type"]] += row["count"]
@@ -242,12 +244,14 @@ def test_shares_of_the_summary(_directory):
 def test_hosts_add_up(_directory):
     """Rows for all hosts are the sums of those of each; a recording of one host has none."""
     for name, path in recordings():
-        for view, keys in (("op_stats", "side, op_type, name, is_idle"), ("op_type_stats", "side, op_type, is_idle")):
+        for view, keys in (("xprof_op_stats", "side, op_type, name, is_idle"),
+                           ("xprof_op_type_stats", "side, op_type, is_idle")):
             sums = f"{keys}, sum(count) AS calls, sum(self_ns) AS self_ns FROM {view} WHERE "
             whole = query(path, f"SELECT {sums} profile_id IS NULL GROUP BY {keys} ORDER BY {keys}")
             hosts = query(path, f"SELECT {sums} profile_id IS NOT NULL GROUP BY {keys} ORDER BY {keys}")
             check(whole, hosts if "multihost" in name else [], (name, view))
-            shares = query(path, f"SELECT host, sum({'side_' * (view == 'op_stats')}self_ratio) AS whole FROM {view} "
+            shares = query(path, f"SELECT host, sum({'side_' * (view == 'xprof_op_stats')}self_ratio) AS whole FROM "
+                                 f"{view} "
                                  "WHERE is_idle = 0 GROUP BY host, side HAVING sum(self_ns) > 0")
             assert all(row["whole"] is None or is_close(row["whole"], 1, 1e-9) for row in shares), (name, shares)
 
@@ -264,8 +268,8 @@ def test_op_nesting(directory):
           [("root", 80, 100), ("Something", 20, None), ("parent", 50, 50), ("Iterator::Root", 10, 50),
            ("Other", 40, None)], "ops")
     check([(row["name"], row["count"], row["sum_ns"], row["self_ns"]) for row in query(
-        run, "SELECT * FROM op_stats WHERE is_idle = 0 ORDER BY position")],
-          [("root", 1, 200, 100), ("Iterator::Root", 1, 50, 50), ("parent", 1, 100, 50)], "op_stats")
+        run, "SELECT * FROM xprof_op_stats WHERE is_idle = 0 ORDER BY position")],
+          [("root", 1, 200, 100), ("Iterator::Root", 1, 50, 50), ("parent", 1, 100, 50)], "xprof_op_stats")
 
 
 def golden_steps(name):

@@ -29,7 +29,7 @@ def recordings_with_steps():
 
 
 def by_part(path):
-    return {(row["profile_id"], row["part"]): row for row in query(path, "SELECT * FROM step_statistics")}
+    return {(row["profile_id"], row["part"]): row for row in query(path, "SELECT * FROM xprof_step_statistics")}
 
 
 def test_step_statistics(_directory):
@@ -121,7 +121,7 @@ def test_hosts(_directory):
     path = os.path.join(GOLDEN, "multihost_gpu_a")
     if not os.path.isdir(path):
         return
-    for view in ("step_statistics", "overview", "top_device_ops", "input_summary", "input_op_stats"):
+    for view in ("xprof_step_statistics", "overview", "xprof_top_device_ops", "input_summary", "xprof_input_op_stats"):
         columns = ("profile_id", "host", "rank", "run_id")
         rows = collections.defaultdict(list)
         for row in query(path, f"SELECT * FROM {view}"):
@@ -136,7 +136,7 @@ def test_hosts(_directory):
 def test_steps_of_all_hosts(_directory):
     """A step of several hosts is as long as the slowest of them took; nothing is made of them where a run has one."""
     for name, path in recordings():
-        common = query(path, "SELECT * FROM common_steps")
+        common = query(path, "SELECT * FROM _common_steps")
         if "multihost" not in name:
             check(common, [], name)
             continue
@@ -150,7 +150,7 @@ def test_steps_of_all_hosts(_directory):
                 assert is_close(found, theirs[key] * 1e6, SLACK), (name, column, found, theirs)
         check(statistics_row["step_count"], overview["step_count"], name)
         for step in common:
-            pod = query(path, f"SELECT * FROM pod_steps WHERE pod_step = {step['pod_step']}")
+            pod = query(path, f"SELECT * FROM xprof_pod_steps WHERE pod_step = {step['pod_step']}")
             slowest = max(pod, key=lambda row: row["dur_ns"])
             check((step["dur_ns"], step["slowest_profile_id"], step["min_dur_ns"]),
                   (slowest["dur_ns"], slowest["profile_id"], min(row["dur_ns"] for row in pod)), (name, step))
@@ -178,7 +178,7 @@ def test_top_device_ops(_directory):
         if name == "gpu_edge_a":
             continue  # it holds ops of XLA, which have other names there
         expected = golden_tables(name, "overview_page")[0]
-        rows = query(path, "SELECT * FROM top_device_ops")
+        rows = query(path, "SELECT * FROM xprof_top_device_ops")
         first = rows[0]["profile_id"] if rows else None
         rows = [row for row in rows if row["profile_id"] == first]
         check([row["op_name"] for row in rows], [row["operation"] for row in expected], name)
@@ -195,14 +195,14 @@ def test_top_device_ops(_directory):
 
 
 def test_top_device_ops_are_op_stats(_directory):
-    """The same ops, calls and times as the device's side of op_stats has, of traces of PyTorch, too."""
+    """The same ops, calls and times as the device's side of xprof_op_stats has, of traces of PyTorch, too."""
     shared = os.path.join(GOLDEN, "..", "pytorch")
     paths = [os.path.join(shared, name) for name in ("resnet50_num_workers_0.pt.trace.json.gz", "nccl_a100.json.gz")]
     paths += [path for name, path in recordings() if name in ("gpu_train_a", "gpu_multi_a")]
     for path in paths if os.path.isdir(GOLDEN) else ():
-        theirs = query(path, "SELECT name, count, self_ns, side_self_ratio FROM op_stats WHERE side = 'device' "
+        theirs = query(path, "SELECT name, count, self_ns, side_self_ratio FROM xprof_op_stats WHERE side = 'device' "
                              "AND is_idle = 0 ORDER BY position LIMIT 10")
-        ours = query(path, "SELECT op_name, count, self_ns, self_ratio FROM top_device_ops")
+        ours = query(path, "SELECT op_name, count, self_ns, self_ratio FROM xprof_top_device_ops")
         assert ours and [list(row.values())[:3] for row in ours] == [list(row.values())[:3] for row in theirs], path
         for row, other in zip(ours, theirs):
             assert is_close(row["self_ratio"], other["side_self_ratio"], 1e-9), (path, row, other)
@@ -213,7 +213,7 @@ def test_recommendations(_directory):
     compared = 0
     for name, path, expected in recordings_with_steps():
         theirs = expected["input_analysis"]["recommendation"]["bottleneck_analysis"]
-        rows = {row["topic"]: row for row in query(path, "SELECT * FROM recommendations")}
+        rows = {row["topic"]: row for row in query(path, "SELECT * FROM xprof_recommendations")}
         for topic, key in (("kernel_launch", "kernel_launch"), ("other", "all_other"),
                            ("device_collectives", "device_collectives")):
             check(rows[topic]["level"], theirs[key + "_classification"], (name, topic, rows[topic]))
@@ -254,7 +254,7 @@ def test_eager_and_retracing(directory):
         us("EagerExecute", at, 60, 10, is_func=1, eager_op=Ref("__inference_once_1")),
         us("EagerExecute", at, 70, 20, is_func=0, eager_op=Ref("IteratorGetNext")),
         us("compiled:MatMul", at, 90, 10)])]))
-    rows = {row["topic"]: row for row in query(run, "SELECT * FROM recommendations")}
+    rows = {row["topic"]: row for row in query(run, "SELECT * FROM xprof_recommendations")}
     check((rows["tf_function"]["level"], rows["tf_function"]["value"]), ("moderate", 0.75), "functions")
     assert "again (3 calls)" in rows["tf_function"]["statement"], rows["tf_function"]
     check(rows["eager"]["level"], "moderate", "eager")
@@ -285,7 +285,7 @@ def test_levels(directory):
                   correlation_id=10 * i + k + 1) for k in range(5)])
         run = written(directory, plane("/host:CPU", [calls]), plane("/device:GPU:0", [
             line(1, "Stream #1(Compute)", [one for i in range(3) for one in kernels(i, i * 1000)])]))
-        return {row["topic"]: row["level"] for row in query(run, "SELECT * FROM recommendations")}
+        return {row["topic"]: row["level"] for row in query(run, "SELECT * FROM xprof_recommendations")}
 
     check(shares(49, 49, 71, 29)["output"], "no", "below")
     levels = shares(60, 60, 80, 40, 5)
@@ -296,7 +296,7 @@ def test_levels(directory):
           ("high", "high", "high", "no"), "high")
     check(shares(10, 10, 10, 10)["input"], "potential", "nothing known of 9 %")
     run = written(directory, plane("/host:CPU", [line(1, "main", [event("a:Op", 0, 1000)])]))
-    rows = query(run, "SELECT topic, level, value FROM recommendations WHERE topic <> 'eager'")
+    rows = query(run, "SELECT topic, level, value FROM xprof_recommendations WHERE topic <> 'eager'")
     check([(row["topic"], row["level"], row["value"]) for row in rows], [("input", "unknown", None)], "without steps")
     row = query(run, "SELECT step_count, verdict, host_op_ratio FROM overview")[0]
     check((row["step_count"], row["verdict"], row["host_op_ratio"]), (0, None, 1.0), "without steps")
@@ -313,7 +313,7 @@ def test_input_op_stats(_directory):
         if name == "gpu_edge_a":
             continue  # a copy that is named like an op is all of it
         expected = golden_json(name, "tf216.input_pipeline_analyzer").get("input_op_details", [])
-        rows = query(path, "SELECT * FROM input_op_stats")
+        rows = query(path, "SELECT * FROM xprof_input_op_stats")
         first = rows[0]["profile_id"] if rows else None
         found = {row["name"]: row for row in rows if row["profile_id"] == first}
         check(sorted(found), sorted(row["op_name"] for row in expected), name)
@@ -381,7 +381,7 @@ def test_working_time(directory):
                          us("Iterator::Root::Prefetch", 10, 90, id=2, parent_id=1)]),
         line(2, "producer", [us("PrefetchProduce", 20, 60, element_id=5),
                              us("Iterator::Root::Prefetch::Map", 25, 50, id=3, parent_id=2)])]))
-    rows = {row["name"].split("::")[-1]: row for row in query(run, "SELECT * FROM input_op_stats")}
+    rows = {row["name"].split("::")[-1]: row for row in query(run, "SELECT * FROM xprof_input_op_stats")}
     check({name: (row["sum_ns"], row["self_ns"]) for name, row in rows.items()},
           {"Root": (100_000, 10_000), "Prefetch": (90_000, 90_000), "Map": (50_000, 50_000)}, "times")
     assert sum(row["self_ratio"] for row in rows.values()) - 1 < 1e-9, rows

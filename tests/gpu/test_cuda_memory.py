@@ -45,7 +45,7 @@ def check_death(mode, status):
             SELECT devices.name AS device, ops.name AS op, location, count(*) AS count, sum(allocations.bytes) AS bytes,
                    count(released_ns) AS released
             FROM allocations JOIN devices ON devices.id = allocations.device_id
-            LEFT JOIN ops ON ops.id = op_id LEFT JOIN code_trace_line AS lines USING (code_trace_id)
+            LEFT JOIN ops ON ops.id = op_id LEFT JOIN _code_trace_lines AS lines USING (code_trace_id)
             WHERE devices.kind = 'gpu' GROUP BY 1, 2, 3 ORDER BY 1, 2, 5""")
         layers = 6 * (4 + 2) * MIB + activation
         assert [tuple(row.values()) for row in rows] == [

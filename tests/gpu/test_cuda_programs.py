@@ -384,7 +384,7 @@ def test_thinned():
             WITH counted AS (SELECT steps.number, steps.ops_recorded AS has_ops, count(kernels.id) AS kernels
                              FROM steps LEFT JOIN kernels ON kernels.step_id = steps.id
                              WHERE steps.number < (SELECT max(number) FROM steps)
-                               AND steps.id NOT IN (SELECT step_id FROM calibration_steps) GROUP BY steps.id)
+                               AND steps.id NOT IN (SELECT step_id FROM _calibration_steps) GROUP BY steps.id)
             SELECT max(number) FILTER (WHERE kernels AND NOT has_ops) AS last_without,
                    count(*) FILTER (WHERE NOT kernels) AS steps_without, max(number) AS last,
                    count(*) FILTER (WHERE has_ops AND kernels <> 25) AS broken FROM counted""")
@@ -393,12 +393,13 @@ def test_thinned():
         # Of all steps, of which each launches as many, these speak.
         (row,) = playing.query(run, """
             SELECT max(weight) AS most, (SELECT sum(count) FROM kernel_summary) AS kernels,
-                   (SELECT sum(count) FROM kernel_stats) AS by_form, (SELECT sum(count) FROM kernel_by_op) AS by_op,
+                   (SELECT sum(count) FROM xprof_kernel_stats) AS by_form,
+                   (SELECT sum(count) FROM kernel_by_op) AS by_op,
                    (SELECT sum(count) FROM api_summary WHERE name LIKE 'cudaLaunchKernel%') AS calls,
                    (SELECT count(*) FROM kernels WHERE step_id IS NULL
                       OR step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND sample_weight IS NULL)) AS others,
                    (SELECT count(*) FROM steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL) AS steps
-            FROM thinned_steps""")
+            FROM _thinned_steps""")
         assert row["most"] >= 2 and row["steps"] > 150, row
         # Devices are as busy as in the steps that stand for all, and for no longer idle than a step takes.
         (busy,) = playing.query(run, """
@@ -407,19 +408,19 @@ def test_thinned():
                     WHERE sample_weight IS NOT NULL OR id IN (SELECT step_id FROM device_steps)) AS time,
                    (SELECT sum(busy_ns * coalesce(sample_weight, 1)) FROM device_steps
                     JOIN steps ON steps.id = step_id) AS work,
-                   (SELECT count(*) FROM thinned_starts) AS starts,
+                   (SELECT count(*) FROM _thinned_starts) AS starts,
                    (SELECT count(*) FROM gap_causes JOIN device_activities ON device_activities.id = activity_id
-                    JOIN thinned_starts USING (step_id, device_id)
-                    WHERE device_activities.start_ns <= thinned_starts.start_ns) AS unknown
+                    JOIN _thinned_starts USING (step_id, device_id)
+                    WHERE device_activities.start_ns <= _thinned_starts.start_ns) AS unknown
             FROM device_utilization""")
         assert abs(busy["span"] - busy["time"]) < 2 and abs(busy["busy"] - busy["work"]) < 2, busy
         assert busy["starts"] > 5 and busy["unknown"] == 0, busy
         (parts,) = playing.query(run, """
             SELECT count(*) FILTER (WHERE (kernel_ns IS NULL) <> (weight IS 0 AND has_work = 0
-                     OR step_id IN (SELECT step_id FROM calibration_steps))) AS wrong,
+                     OR step_id IN (SELECT step_id FROM _calibration_steps))) AS wrong,
                    count(*) FILTER (WHERE kernel_ns IS NULL) AS unknown,
                    count(*) FILTER (WHERE cpu_ns IS NOT NULL AND kernel_ns IS NULL) AS half
-            FROM step_breakdown LEFT JOIN thinned_steps USING (profile_id, step_id)""")
+            FROM step_breakdown LEFT JOIN _thinned_steps USING (profile_id, step_id)""")
         assert parts["wrong"] == 0 and parts["unknown"] > 50 and parts["half"] == 0, parts
         for name in ("kernels", "by_form", "by_op", "calls"):
             assert abs(row[name] - row["others"] - 25 * row["steps"]) <= 25 * row["most"], (name, row)
@@ -447,7 +448,7 @@ def test_own_budget():
         os.environ.update(playing.environment_of_programs(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
         output, _ = capturing.run(directory, ["-c", KEPT], ops="sampled", max_rate=20000, max_gpu_rate=1 << 28)
         (dump,), taken = [capturing.summary(path) for path in capturing.dumps(directory)], playing.numbers(output)
-        ((left_out,),) = [row.values() for row in playing.query(directory, "SELECT count(*) FROM calibration_steps")]
+        ((left_out,),) = [row.values() for row in playing.query(directory, "SELECT count(*) FROM _calibration_steps")]
         assert taken["kernels"] == dump["rows"]["kernels"] == (600 - left_out) * 25 and left_out < 50, (taken, dump)
         thinned = playing.query(directory, "SELECT DISTINCT table_name AS name FROM diagnostics "
                                            "WHERE reason = 'capture_thinned' ORDER BY 1")

@@ -60,7 +60,7 @@ class Launching:
     def calibrated(self):
         """Numbers of the steps whose work was left out, to see what it takes."""
         rows = query(self.run, """
-            SELECT number FROM steps JOIN calibration_steps ON calibration_steps.step_id = steps.id ORDER BY 1""")
+            SELECT number FROM steps JOIN _calibration_steps ON _calibration_steps.step_id = steps.id ORDER BY 1""")
         return [row["number"] for row in rows]
 
     def value(self, sql):
@@ -149,14 +149,14 @@ def test_bound():
         assert list(judged.values()) == [LAUNCHES, LAUNCHES, 1], judged
         # The views speak of all.
         measured_steps = program.value("SELECT count(*) AS value FROM steps WHERE is_warmup = 0")
-        most = program.value("SELECT max(weight) AS value FROM thinned_steps")
-        others = program.value("SELECT sum(weight = 0) AS value FROM thinned_steps")
+        most = program.value("SELECT max(weight) AS value FROM _thinned_steps")
+        others = program.value("SELECT sum(weight = 0) AS value FROM _thinned_steps")
         assert most > 1 and others >= without - len(calibrated), (most, others, without, calibrated)
-        for view in ("kernel_summary", "kernel_stats", "api_summary"):
+        for view in ("kernel_summary", "xprof_kernel_stats", "api_summary"):
             count = program.value("SELECT sum(count) AS value FROM %s" % view)
             assert abs(count - LAUNCHES * measured_steps) <= LAUNCHES * most, (view, count, measured_steps, most)
         known = program.value("""SELECT count(*) AS value FROM device_counters_by_step
-            WHERE step_id IN (SELECT step_id FROM thinned_steps WHERE weight = 0) AND utilization_ratio = 0.5
+            WHERE step_id IN (SELECT step_id FROM _thinned_steps WHERE weight = 0) AND utilization_ratio = 0.5
             AND abs(power_watts - 100) < 1e-6 AND energy_joules > 0""")
         assert known > 100, known
 

@@ -30,7 +30,7 @@ fi
 [ -f "$(dirname "$library")/python/tfprof.py" ] || fail "the module tfprof is missing"
 [ -f "$(dirname "$library")/libtfprof_preload.so" ] || fail "libtfprof_preload.so is missing"
 [ -f "$prefix/share/man/man1/tfprof.1" ] || fail "the manual is missing"
-[ -f "$prefix/share/tfprof/sql/views/op_summary.sql" ] || fail "share/tfprof/sql is missing"
+[ -f "$prefix/share/tfprof/sql/views/ops/op_summary.sql" ] || fail "share/tfprof/sql is missing"
 
 [ -n "$(find "$prefix" -name LICENSE)" ] && [ -n "$(find "$prefix" -name NOTICE)" ] ||
   fail "LICENSE or NOTICE is missing"

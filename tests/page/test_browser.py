@@ -87,7 +87,8 @@ def check_numbers(browser, path, run):
     """A table's exact values are in its cells' titles; CSV and JSON have all rows."""
     watched = Watched(browser, path)
     watched.show("ops")
-    wanted = query(run, "SELECT op_name, count, host_self_ns FROM operator_summary ORDER BY host_self_ns DESC, op_name")
+    wanted = query(run, "SELECT op_name, count, host_self_ns FROM tb_operator_summary ORDER BY host_self_ns DESC, "
+                        "op_name")
     head = watched.tab.locator("#p-ops thead th").all_inner_texts()
     rows = watched.tab.locator("#p-ops tbody tr")
     assert rows.count() == min(50, len(wanted)), rows.count()
@@ -114,9 +115,9 @@ def check_numbers(browser, path, run):
     assert wanted[3]["op_name"] in rows.first.inner_text()
     # The SELECT of a panel, by its button; and back again.
     watched.tab.locator("#p-ops .panel-head button", has_text="SQL").click()
-    assert "FROM temp.operator_summary" in watched.tab.locator("#sql-ops pre").inner_text()
+    assert "FROM temp.tb_operator_summary" in watched.tab.locator("#sql-ops pre").inner_text()
     box = watched.tab.locator("#sql-box textarea")
-    assert "FROM temp.operator_summary" in box.input_value()
+    assert "FROM temp.tb_operator_summary" in box.input_value()
     watched.tab.go_back()
     watched.tab.wait_for_selector('main.ops[data-ready="ops"]')
     # The box completes names of views and of their columns, and has the command, as the shell takes it.
@@ -412,7 +413,7 @@ def check_timeline(browser, path, run):
 
 def check_lines(browser, path, run):
     """A line leads to its ops in the timeline, an op there to its line, and one of its moments to the timeline."""
-    (wanted,) = query(run, "SELECT location, count(*) AS n FROM code_trace_line JOIN ops USING (code_trace_id) "
+    (wanted,) = query(run, "SELECT location, count(*) AS n FROM _code_trace_lines JOIN ops USING (code_trace_id) "
                            "WHERE start_ns IS NOT NULL AND location IN (SELECT location FROM code_summary) "
                            "GROUP BY 1 HAVING count(*) < 1000 ORDER BY 2 DESC, 1 LIMIT 1")
     watched = Watched(browser, path)
@@ -455,9 +456,10 @@ def check_keys(browser, path, run):
 
 def check_links(browser, path, run):
     """The op of a kernel, by its launch, with its line; the work of that op; and back by the browser's history."""
-    (wanted,) = query(run, "SELECT kernels.id AS id, kernels.name AS name, ops.name AS op, code_trace_line.location AS "
+    (wanted,) = query(run, "SELECT kernels.id AS id, kernels.name AS name, ops.name AS op, "
+                           "_code_trace_lines.location AS "
                            "location, ops.id AS op_id FROM kernels JOIN ops ON ops.id = kernels.op_id LEFT JOIN "
-                           "code_trace_line USING (code_trace_id) WHERE api_call_id IS NOT NULL ORDER BY 1 LIMIT 1")
+                           "_code_trace_lines USING (code_trace_id) WHERE api_call_id IS NOT NULL ORDER BY 1 LIMIT 1")
     watched = Watched(browser, path, viewport={"width": 1280, "height": 900})
     watched.show("timeline", sel=f"kernels:{wanted['id']}")
     tab = watched.tab

@@ -54,7 +54,7 @@ def check_pages(browser):
         tab.show("timeline")
         tab.tab.wait_for_function("() => performance.getEntriesByName('first-frame').length")
         tab.show("ops")
-        wanted = query(CAPTURE, "SELECT op_name, host_self_ns FROM operator_summary ORDER BY 2 DESC, 1")
+        wanted = query(CAPTURE, "SELECT op_name, host_self_ns FROM tb_operator_summary ORDER BY 2 DESC, 1")
         cells = tab.tab.locator("#p-ops tbody tr").first.locator("td")
         head = tab.tab.locator("#p-ops thead th").all_inner_texts()
         assert cells.nth(head.index("op name")).inner_text() == wanted[0]["op_name"]

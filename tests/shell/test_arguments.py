@@ -352,7 +352,7 @@ def test_commands_as_arguments():
     # Of several panels that which shows it first tells, and where none does the tables that it is made of.
     error = tfprof(chrome, "SELECT * FROM gpu_gaps")[2]
     assert error == "no rows: There are no gaps, or no work on devices was recorded.\n", error
-    error = tfprof(chrome, "SELECT * FROM memory_bandwidth")[2]
+    error = tfprof(chrome, "SELECT * FROM hta_memory_bandwidth")[2]
     assert re.fullmatch("no rows: there is nothing in .*transfers.*, of which it is made.\n", error), error
     # So does a table, by what there is instead.
     assert re.fullmatch("no rows: what is open has no kernels; it has .*ranges.*\\.\n",

@@ -89,7 +89,7 @@ def every_file():
     return [
         Stored(path)
         for path in sorted(
-            glob.glob(os.path.join(ROOT, "sql", "views", "*.sql"))
+            glob.glob(os.path.join(ROOT, "sql", "views", "*", "*.sql"))
             + glob.glob(os.path.join(ROOT, "sql", "advise", "*.sql"))
         )
     ]

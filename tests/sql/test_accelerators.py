@@ -54,7 +54,7 @@ def test_collectives_by_copies(engine):
     rows = connection.values("SELECT kernel_ns, memcpy_ns, communication_ns FROM step_breakdown")
     assert rows == [(300_000, 50_000, 700_000)] * 3, rows
     ((computing, alone, count, size),) = connection.values(
-        "SELECT computation_ns, communication_ns, collective_count, bytes FROM distributed_summary")
+        "SELECT computation_ns, communication_ns, collective_count, bytes FROM tb_distributed_summary")
     assert (computing, alone, count, size) == (300_000, 700_000, 3, 48_000_000), (computing, alone, count, size)
     rows = connection.values("SELECT mean_ns, round(bus_bytes_per_second) FROM collective_summary")
     assert rows == [(700_000, 20e9)], rows
@@ -361,7 +361,7 @@ def test_collectives_of_ascend(engine):
                              "FROM device_utilization")
     assert rows == [(24, 960_000, "copies", 6)], rows  # engines beside the cores: the device does not compute
     assert connection.values("SELECT name FROM devices ORDER BY id") == [("CPU 0",), ("NPU 0",)]
-    assert connection.values("SELECT name FROM process_names") == [("Python",)]  # 4000000 is the number of a layer
+    assert connection.values("SELECT name FROM _process_names") == [("Python",)]  # 4000000 is the number of a layer
     rows = connection.values("SELECT communication_ns FROM step_breakdown ORDER BY number")
     assert rows == [(400_000,)] * 3, rows
     assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'unknown_device_rows'") == [(0,)]
@@ -507,7 +507,7 @@ def test_pace(engine):
     assert abs(mean - 2e6) < 5e4, mean
     ((text,),) = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")
     assert text.startswith("3, median 2.00 ms") and "501 a second" in text, text
-    assert connection.values("SELECT max(dur_ns) FROM measured_steps") == [(2_000_000,)]
+    assert connection.values("SELECT max(dur_ns) FROM _measured_steps") == [(2_000_000,)]
     paces = [1_990_000, 2_000_000, 2_000_000]
     for panel, column in (("step_list", "dur_ns"), ("compare_steps", "training_ns"), ("step_durations", "training_ns")):
         ((sql,),) = connection.values(f"SELECT sql FROM tfprof_panels WHERE name = '{panel}'")

@@ -110,7 +110,7 @@ def test_steps(engine):
 def test_stragglers(engine):
     with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
         rows = opened(engine, directory, slow=3).values(
-            "SELECT rank, count, round(metric, 2), round(late_ns / 1e6), step_count FROM stragglers")
+            "SELECT rank, count, round(metric, 2), round(late_ns / 1e6), step_count FROM late_ranks")
         # The others come 12 ms earlier to each of four collectives in each of eight steps of 99 ms.
         assert rows[0] == (3, 8, 0.48, 384.0, 8) and len(rows) == 3, rows
         assert all(row[1] == 0 and row[3] < 1 for row in rows[1:]), rows
@@ -147,7 +147,7 @@ def test_waits(engine):
             assert abs(transfer - 6) < 0.1 and abs(waiting - (0 if rank == 3 else 12)) < 0.1, (rank, transfer, waiting)
         for rank, both, parts, waiting in connection.values(
                 "SELECT rank, overlap_ns + communication_ns, transfer_ns + waiting_ns, waiting_ns "
-                "FROM distributed_summary"):
+                "FROM tb_distributed_summary"):
             assert abs(both - parts) <= 3, (rank, both, parts)
             assert waiting < 25e6 if rank == 3 else waiting > 40e6, (rank, waiting)
         alone = engine()
@@ -155,7 +155,7 @@ def test_waits(engine):
         rows = alone.values(
             "SELECT count(*), count(transfer_ns), count(waiting_ns), max(rank_count) FROM collective_waits")
         assert rows == [(72, 0, 0, 1)], rows
-        rows = alone.values("SELECT communication_ns > 0, transfer_ns, waiting_ns FROM distributed_summary")
+        rows = alone.values("SELECT communication_ns > 0, transfer_ns, waiting_ns FROM tb_distributed_summary")
         assert rows == [(1, None, None)], rows
 
 
@@ -184,7 +184,7 @@ def test_stragglers_on_hosts(engine):
                 json.dump(trace_of_host(rank, pause), file)
         connection = engine()
         connection.values(f"SELECT tfprof_open('{directory}/rank*.json')")
-        rows = connection.values("SELECT rank, count, round(metric, 4), late_ns, step_count FROM stragglers")
+        rows = connection.values("SELECT rank, count, round(metric, 4), late_ns, step_count FROM late_ranks")
         assert rows == [(1, 2, round(250 / 900, 4), 500_000, 2), (0, 0, 0.0, 0, 2)], rows
 
 

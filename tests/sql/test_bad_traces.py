@@ -143,8 +143,8 @@ def test_duplicates_once(_engine):
                 file.write(OP % ("op", 2 * i, '"External id":5,"Sequence number":1') + ",\n")
             file.write(",\n".join(frame % i for i in range(op_count // 10)) + "]")
         sql = ("SELECT count(*), count(api_call_id), count(op_id), (SELECT count(*) FROM ops), (SELECT count(op_id) "
-               "FROM api_calls), (SELECT count(*) FROM queue_length), "
-               "(SELECT count(*) FROM operator_summary), (SELECT count(*) > 0 FROM code_summary) FROM kernels")
+               "FROM api_calls), (SELECT count(*) FROM hta_queue_length), "
+               "(SELECT count(*) FROM tb_operator_summary), (SELECT count(*) > 0 FROM code_summary) FROM kernels")
         lines, error, _ = ask(path, sql)
         assert (not error and lines[0].split(",")[:3] == [str(count), "0", "0"]
                 and lines[0].split(",")[3] == str(op_count + op_count // 10)), (error, lines)

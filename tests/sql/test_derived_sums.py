@@ -234,10 +234,10 @@ PAIRS = {  # what is derived, and what SQL makes
         "WHERE repeated_count > 0 ORDER BY 1",
         """WITH in_step AS (
           SELECT profile_id, device_id, step_id, launch_group, count(*) AS count, sum(dur_ns) AS sum_ns FROM kernels
-          WHERE graph_launch_id IS NULL AND step_id IN (SELECT step_id FROM measured_steps) GROUP BY 1, 2, 3, 4
+          WHERE graph_launch_id IS NULL AND step_id IN (SELECT step_id FROM _measured_steps) GROUP BY 1, 2, 3, 4
         ), alike AS (
           SELECT device_id, launch_group, sum(count) AS count, sum(sum_ns) AS sum_ns, min(count) * count(*) AS again,
-            count(*) = (SELECT count(*) FROM measured_steps WHERE profile_id = in_step.profile_id) AS is_in_all
+            count(*) = (SELECT count(*) FROM _measured_steps WHERE profile_id = in_step.profile_id) AS is_in_all
           FROM in_step GROUP BY 1, 2
         )
         SELECT device_id, sum(count), sum(sum_ns), sum(again * is_in_all) FROM alike GROUP BY 1
@@ -267,20 +267,20 @@ PAIRS = {  # what is derived, and what SQL makes
 PAIRS["known gaps"] = (
     """SELECT id, is_device_gap_known, is_stream_gap_known FROM device_activities WHERE step_id IS NOT NULL
     AND kind <> 'sync' ORDER BY 1""",
-    """SELECT work.id, NOT EXISTS (SELECT 1 FROM thinned_starts AS starts WHERE starts.step_id = work.step_id
+    """SELECT work.id, NOT EXISTS (SELECT 1 FROM _thinned_starts AS starts WHERE starts.step_id = work.step_id
         AND starts.device_id IS work.device_id AND starts.start_ns >= work.start_ns),
-      NOT EXISTS (SELECT 1 FROM thinned_starts AS starts WHERE starts.step_id = work.step_id
+      NOT EXISTS (SELECT 1 FROM _thinned_starts AS starts WHERE starts.step_id = work.step_id
         AND starts.device_id IS work.device_id AND starts.start_ns > work.previous_end_ns)
     FROM device_activities AS work WHERE step_id IS NOT NULL AND kind <> 'sync' ORDER BY 1""")
-# What stands for how many steps, in whichever table, follows from the view thinned_steps.
-THINNED = "SELECT profile_id FROM thinned_steps"
+# What stands for how many steps, in whichever table, follows from the view _thinned_steps.
+THINNED = "SELECT profile_id FROM _thinned_steps"
 for table in ("kernels", "transfers", "api_calls", "syncs", "device_activities", "collectives", "step_activity_totals"):
     is_work = "carried_by IN ('kernel', 'copies')" if table == "collectives" else "1"
     PAIRS["weights of " + table] = (
         f"SELECT id, is_measured, sample_weight, sampled_step_id FROM {table} ORDER BY 1",
         f"""SELECT work.id, steps.is_warmup IS NOT 1 AND coalesce(weight, 1) <> 0, coalesce(weight, 1.0),
         CASE WHEN {is_work} AND work.profile_id IN ({THINNED}) THEN work.step_id END
-        FROM {table} AS work LEFT JOIN thinned_steps AS thinned ON thinned.step_id = work.step_id AND {is_work}
+        FROM {table} AS work LEFT JOIN _thinned_steps AS thinned ON thinned.step_id = work.step_id AND {is_work}
         LEFT JOIN steps ON steps.id = work.step_id ORDER BY 1""")
 
 
@@ -329,7 +329,7 @@ def test_launches_without_a_start(engine):
             "gemm compute 0 1  10 2", "gemm compute 0 1 350 10 3"]
     connection = engine()
     connection.values(f"SELECT tfprof_open('{make_rows('unstarted', rows)}')")
-    rows = connection.values("SELECT count, mean, min, p50, max, full_ns FROM queue_length")
+    rows = connection.values("SELECT count, mean, min, p50, max, full_ns FROM hta_queue_length")
     assert rows == [(4, 0.5, 0, 0.5, 1, 0)], rows
     assert connection.values("SELECT count(*), min(time_ns) FROM queue_events") == [(4, 100)]
 
@@ -341,7 +341,7 @@ def test_kernels_without_a_duration(engine):
             "gemm compute 0 0 2000 30", "gemm compute 0 1 3000 50", "gemm compute 0 1 4000 "]
     connection = engine()
     connection.values(f"SELECT tfprof_open('{make_rows('unended', rows)}')")
-    rows = connection.values("SELECT count, sum_ns, min_ns, max_ns, mean_ns, stddev_ns FROM kernel_breakdown")
+    rows = connection.values("SELECT count, sum_ns, min_ns, max_ns, mean_ns, stddev_ns FROM hta_kernel_breakdown")
     assert rows == [(4, 90, 10, 50, 30.0, 20.0)], rows
 
 

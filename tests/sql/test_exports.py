@@ -119,7 +119,7 @@ def test_lines_of_a_timeline(engine):
     stacks = ("SELECT ops.start_ns, ops.dur_ns, ops.name, traces.depth, frames.file, frames.line, frames.function, "
               "lines.location FROM ops JOIN code_traces AS traces ON traces.id = ops.code_trace_id "
               "JOIN code_frames AS frames ON frames.id = leaf_frame_id "
-              "LEFT JOIN code_trace_line AS lines ON lines.code_trace_id = traces.id ORDER BY 1, 2, 3, 4, 5, 6")
+              "LEFT JOIN _code_trace_lines AS lines ON lines.code_trace_id = traces.id ORDER BY 1, 2, 3, 4, 5, 6")
     with tempfile.TemporaryDirectory() as directory:
         jax = os.path.join(directory, "jax.xplane.pb")
         with open(jax, "wb") as file:
@@ -161,7 +161,7 @@ def test_stacks_that_lead_nowhere(engine):
             connection = opened(engine, path)
             found[name] = connection.values(
                 "SELECT (SELECT depth FROM code_traces WHERE code_traces.id = ops.code_trace_id),"
-                " (SELECT location FROM code_trace_line AS lines WHERE lines.code_trace_id = ops.code_trace_id)"
+                " (SELECT location FROM _code_trace_lines AS lines WHERE lines.code_trace_id = ops.code_trace_id)"
                 " FROM ops ORDER BY start_ns")
             connection.close()
     nothing = (None, None)

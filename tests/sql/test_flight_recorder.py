@@ -28,7 +28,7 @@ def test_records(folder):
     entries = waiting(3) + [entry(1, "nccl:send 0->1", group=("0", "default_pg"), p2p=True, record=9)]
     write(folder, {0: dump(entries, groups)})
     found = query(folder, "SELECT records.*, location, threads.name AS thread FROM flight_records AS records "
-                          "JOIN code_trace_line AS lines ON lines.code_trace_id = records.code_trace_id "
+                          "JOIN _code_trace_lines AS lines ON lines.code_trace_id = records.code_trace_id "
                           "JOIN threads ON threads.id = thread_id ORDER BY record_number")
     last = found[2]
     expected = {"record_number": 3, "process_group": "0", "description": "default_pg", "group_ranks": "[0,1]",

@@ -140,7 +140,7 @@ def test_panel(engine):
         connection = engine()
         connection.values(f"SELECT tfprof_open('{directory}/*.raw.json')")
         rows = connection.values(f"SELECT device, at_ns, category, bytes FROM ({panel})")
-        names = [name for name, in connection.values("SELECT name FROM memory_names")]
+        names = [name for name, in connection.values("SELECT name FROM _memory_names")]
         assert len(names) == 2 and names[0] != names[1] and {row[0] for row in rows} == set(names), (names, rows)
         wanted = [(0, "activation", 1000), (5, "activation", 0), (5, "gradient", 0), (5, "temporary", 0),
                   (999_000, "temporary", 7), (1_000_000, "activation", 8)]

@@ -214,14 +214,14 @@ def test_ops(hand, view, what):
             abs(row["per_step_count"] - len(ops) / len(hand.measured)) < 1e-9,
             f"{what}: per_step_count of {row['name']}",
         )
-    types = [row for row in view("op_type_stats") if row["side"] == "host" and not row["is_idle"]]
-    check({row["op_type"]: row["self_ns"] for row in types} == by_type, f"{what}: op_type_stats differ")
-    listed = [row for row in view("op_stats") if row["side"] == "host" and not row["is_idle"]]
-    check({row["name"]: row["self_ns"] for row in listed} == by_type, f"{what}: op_stats differ")
+    types = [row for row in view("xprof_op_type_stats") if row["side"] == "host" and not row["is_idle"]]
+    check({row["op_type"]: row["self_ns"] for row in types} == by_type, f"{what}: xprof_op_type_stats differ")
+    listed = [row for row in view("xprof_op_stats") if row["side"] == "host" and not row["is_idle"]]
+    check({row["name"]: row["self_ns"] for row in listed} == by_type, f"{what}: xprof_op_stats differ")
     check(
         [row["position"] for row in listed] == list(range(1, len(listed) + 1))
         and abs(listed[-1]["side_cumulative_ratio"] - 1) < 1e-9,
-        f"{what}: positions of op_stats",
+        f"{what}: positions of xprof_op_stats",
     )
 
 

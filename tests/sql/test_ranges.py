@@ -153,7 +153,7 @@ def test_numbers_of_other_ops(engine):
     assert rows == [("aten::linear", 1), ("aten::mm", 3)], rows
     told = connection.values("SELECT severity, count FROM diagnostics WHERE reason = 'wrong_op_numbers'")
     assert told == [("warning", 2)], told
-    least = connection.values("SELECT min(self_ns), min(host_self_ns) FROM ops, operator_summary")
+    least = connection.values("SELECT min(self_ns), min(host_self_ns) FROM ops, tb_operator_summary")
     assert min(least[0]) >= 0, least
     connection.close()
 

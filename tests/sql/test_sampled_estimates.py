@@ -54,7 +54,7 @@ UNION ALL SELECT profile_id, 'in ops', in_ops_ratio * mean_ns, 0 FROM step_summa
 UNION ALL SELECT profile_id, 'outside', outside_ratio * mean_ns, 0 FROM step_summary
 UNION ALL SELECT profile_id, 'host compute', ratio * (SELECT mean_ns FROM step_summary AS s
   WHERE s.profile_id = p.profile_id), 0
-FROM step_statistics AS p WHERE part = 'host_compute'
+FROM xprof_step_statistics AS p WHERE part = 'host_compute'
 UNION ALL SELECT profile_id, 'op ' || name, 1.0 * per_step_self_ns, 0 FROM op_summary WHERE name <> 'aten::chance'
 UNION ALL SELECT profile_id, 'all of ' || name, 1.0 * sum_ns / s.step_count, 0 FROM op_summary
 JOIN (SELECT profile_id, step_count - warmup_count AS step_count FROM step_summary) AS s USING (profile_id)
@@ -65,7 +65,7 @@ SELECT profile_id, 'phases' AS part, sum(sum_ns) AS x, (SELECT sum(net_ns) FROM 
 FROM phase_summary AS p GROUP BY profile_id
 UNION ALL SELECT profile_id, 'host ' || number, op_ns + input_ns + wait_ns + outside_ns, dur_ns - recording_ns
 FROM step_op_time WHERE recording_ns IS NOT NULL
-UNION ALL SELECT profile_id, 'parts of ' || step_id, host_compute_ns + other_ns, net_ns FROM weighed_steps
+UNION ALL SELECT profile_id, 'parts of ' || step_id, host_compute_ns + other_ns, net_ns FROM _weighed_steps
 JOIN (SELECT id AS step_id, net_ns FROM steps WHERE recording_ns > 0) USING (step_id)
 UNION ALL SELECT profile_id, 'ranges of ' || step_id, sum(outside_ns) + (SELECT sum(self_ns) FROM ops
   WHERE ops.step_id = ranges.step_id AND category = 'op'), net_ns FROM ranges

@@ -116,7 +116,7 @@ def test_appended(engine):
     # Of processes of which the job has more, ranks are not known.
     connection = opened_file(engine, appended((1, 1), (1, 1)), **member(0, 8))
     assert connection.values("SELECT rank, count(*) FROM profiles GROUP BY 1") == [(None, 2)]
-    assert connection.values("SELECT name FROM process_names") == [("process 1, part 1 of 2",),
+    assert connection.values("SELECT name FROM _process_names") == [("process 1, part 1 of 2",),
                                                                    ("process 1, part 2 of 2",)]
     told = connection.values("SELECT message FROM diagnostics WHERE reason = 'merged_processes'")
     assert "does not say" in told[0][0], told
@@ -287,10 +287,10 @@ def test_windows(engine):
     clock."""
     for gap in (1_000_000_000, HOUR):
         connection = opened(engine, windows(gap))
-        assert connection.values("SELECT count(DISTINCT process_id), max(window) FROM process_windows") == [(2, 1)]
+        assert connection.values("SELECT count(DISTINCT process_id), max(window) FROM _process_windows") == [(2, 1)]
         assert connection.values("SELECT DISTINCT clock_offset_ns FROM profiles") == [(0,)], gap
         steps = connection.values(
-            "SELECT pod_step, count(*), count(DISTINCT rank) FROM pod_steps GROUP BY 1 ORDER BY 1")
+            "SELECT pod_step, count(*), count(DISTINCT rank) FROM xprof_pod_steps GROUP BY 1 ORDER BY 1")
         assert steps == [(i, 2, 2) for i in range(8)], (gap, steps)
         text = connection.values("SELECT text FROM run_summary WHERE title = 'run'")[0][0]
         assert "2 processes" in text and "in 4 windows" in text, text
@@ -298,7 +298,7 @@ def test_windows(engine):
         rows = connection.values("SELECT rank, window, window_count, step_count FROM step_summary ORDER BY 1, 2")
         assert rows == [(rank, window, 2, 4) for rank in (0, 1) for window in (1, 2)], rows
         names = [f"rank {rank}, window {window} of 2" for rank in (0, 1) for window in (1, 2)]
-        assert connection.values("SELECT name FROM process_names ORDER BY 1") == [(name,) for name in names]
+        assert connection.values("SELECT name FROM _process_names ORDER BY 1") == [(name,) for name in names]
         text = connection.values("SELECT text FROM run_summary WHERE title = 'steps'")[0][0]
         assert " in window " in text and " of 2 of rank " in text and "; the fastest process " in text, text
         connection.close()
@@ -307,7 +307,7 @@ def test_windows(engine):
 def positions(connection):
     """Of each pod_step, the ranks and step numbers."""
     return connection.values("SELECT pod_step, group_concat(told, ' ') FROM (SELECT pod_step, "
-                             "coalesce(rank, 'process ' || profile_id) || ':' || number AS told FROM pod_steps "
+                             "coalesce(rank, 'process ' || profile_id) || ':' || number AS told FROM xprof_pod_steps "
                              "ORDER BY 1, rank, profile_id) WHERE pod_step IS NOT NULL GROUP BY 1 ORDER BY 1")
 
 
@@ -338,8 +338,8 @@ def test_windows_without_ranks(engine):
                  (numbered(rank_events(rank, pids[rank], window * second), 10 * window), {})
                  for rank in (0, 1) for window in (0, 1)}
         connection = opened(engine, files)
-        assert connection.values("SELECT process_id, count(*) FROM process_windows GROUP BY 1") == [(1, 2), (3, 2)]
-        names = connection.values("SELECT DISTINCT name FROM process_names")
+        assert connection.values("SELECT process_id, count(*) FROM _process_windows GROUP BY 1") == [(1, 2), (3, 2)]
+        names = connection.values("SELECT DISTINCT name FROM _process_names")
         assert len(names) == 4 and all("window " in name for name, in names), names
         assert len(positions(connection)) == 8, positions(connection)
         connection.close()
@@ -353,7 +353,7 @@ def test_restarts(engine):
     connection = opened(engine, files)
     assert positions(connection) == [(i, "0:%d 1:%d" % (i % 4, i % 4)) for i in range(8)], positions(connection)
     names = [("rank %d, run %d of 2" % (rank, run),) for rank in (0, 1) for run in (1, 2)]
-    assert connection.values("SELECT name FROM process_names ORDER BY 1") == names
+    assert connection.values("SELECT name FROM _process_names ORDER BY 1") == names
     assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
     connection.close()
 
@@ -375,7 +375,7 @@ def test_copies(engine):
                 kernels = connection.values("SELECT path, count(*) FROM kernels JOIN profiles ON profiles.id = "
                                             "kernels.profile_id GROUP BY 1")
                 assert kernels == [(os.path.join(directory, names[0]), 12)], kernels
-                assert connection.values("SELECT count(*), max(window_count) FROM process_windows") == [(1, 1)]
+                assert connection.values("SELECT count(*), max(window_count) FROM _process_windows") == [(1, 1)]
                 told = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'repeated_file'")
                 assert len(told) == 1 and told[0][0] == "warning", told
                 assert f"{names[1]} holds" in told[0][1] and f"events of {names[0]}," in told[0][1], told
@@ -391,11 +391,11 @@ def test_overlapping_files(engine):
         connection = opened(engine, {"host_2000.1.pt.trace.json": (rank_events(0, 2000), member(0)),
                                      "host_2000.2.pt.trace.json": (later, member(0))})
         rows = connection.values("SELECT count(DISTINCT process_id), max(window_count), max(session_count) "
-                                 "FROM process_windows")
+                                 "FROM _process_windows")
         assert rows == [(1, 2, 1) if is_window else (2, 1, 1)], rows
         told = connection.values("SELECT severity FROM diagnostics WHERE reason = 'overlapping_files'")
         assert told == ([] if is_window else [("warning",)]), told
-        names = connection.values("SELECT name FROM process_names ORDER BY 1")
+        names = connection.values("SELECT name FROM _process_names ORDER BY 1")
         told = ["window 1 of 2", "window 2 of 2"] if is_window else ["in host_2000.%d.pt.trace.json" % i
                                                                      for i in (1, 2)]
         assert names == [(f"rank 0, {text}",) for text in told], names
@@ -414,7 +414,7 @@ def test_windows_whose_kernels_outlast_them(engine):
     last["dur"] = (second + 400_000) / 1000 - last["ts"]
     connection = opened(engine, files)
     rows = connection.values("SELECT count(DISTINCT process_id), min(window_count), max(session_count), "
-                             "(SELECT count(pod_step) FROM pod_steps) FROM process_windows")
+                             "(SELECT count(pod_step) FROM xprof_pod_steps) FROM _process_windows")
     assert rows == [(2, 2, 2, 16)], rows
     assert connection.values("SELECT * FROM diagnostics WHERE reason = 'overlapping_files'") == []
     connection.close()
@@ -435,8 +435,8 @@ def test_stragglers_of_restarts(engine):
                                      name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
             files["host_%d.%d.pt.trace.json" % (pid, BASE + at)] = (events, member(rank))
     connection = opened(engine, files)
-    told = connection.values("SELECT rank, start_number, count, late_ns, step_count FROM stragglers "
-                             "JOIN process_windows USING (profile_id) WHERE late_ns > 0 ORDER BY start_number")
+    told = connection.values("SELECT rank, start_number, count, late_ns, step_count FROM late_ranks "
+                             "JOIN _process_windows USING (profile_id) WHERE late_ns > 0 ORDER BY start_number")
     assert told == [(1, 1, 4, 800_000, 4), (0, 2, 4, 1_200_000, 4)], told
     connection.close()
 
@@ -456,8 +456,8 @@ def test_clocks_far_apart(engine):
                                      name="ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
             files["rank%d.json" % rank] = (events, member(rank, host="host%d" % rank))
         connection = opened(engine, files)
-        assert len(connection.values("SELECT * FROM stragglers")) == 2 * is_one, away
-        assert connection.values("SELECT count(pod_step) FROM pod_step_members") == [(8 * is_one,)], away
+        assert len(connection.values("SELECT * FROM late_ranks")) == 2 * is_one, away
+        assert connection.values("SELECT count(pod_step) FROM _pod_step_members") == [(8 * is_one,)], away
         told = connection.values("SELECT message FROM diagnostics WHERE reason = 'distant_rank'")
         assert len(told) == (not is_one) and (is_one or "3600 s" in told[0][0]), (away, told)
         connection.close()
@@ -487,7 +487,7 @@ def test_one_rank_twice(engine):
     told = connection.values("SELECT severity, message FROM diagnostics WHERE reason = 'repeated_rank'")
     assert len(told) == 1 and told[0][0] == "warning" and "a_rank0.json" in told[0][1], told
     assert positions(connection) == []
-    names = connection.values("SELECT name FROM process_names ORDER BY 1")
+    names = connection.values("SELECT name FROM _process_names ORDER BY 1")
     assert names == [("rank 0, run 1 of 2",), ("rank 0, run 2 of 2",)], names
     connection.close()
 
@@ -502,7 +502,7 @@ def test_frameworks(engine):
             os.symlink(os.path.join(own, name, "vm.xplane.pb"), os.path.join(directory, name + ".xplane.pb"))
         connection = engine()
         connection.values(f"SELECT tfprof_open('{directory}')")
-        told = connection.values("SELECT count(DISTINCT profile_id), count(*), count(pod_step) FROM pod_steps")
+        told = connection.values("SELECT count(DISTINCT profile_id), count(*), count(pod_step) FROM xprof_pod_steps")
         assert told[0][0] == 2 and told[0][1] > 10 and told[0][2] == 0, told
         runs = [text.split(",")[:2] for text, in connection.values("SELECT text FROM run_summary WHERE title = 'run'")]
         assert runs == [["jax 0.10.2", " 1 process"], ["tensorflow", " 1 process"]], runs
@@ -515,9 +515,9 @@ def test_restarts_and_strangers(engine):
     connection = opened(engine, {
         "a.json": (rank_events(0, 2000), member(0, 1, "a")), "b.json": (rank_events(0, 3000, HOUR), member(0, 1, "b"))})
     assert connection.values("SELECT DISTINCT clock_offset_ns FROM profiles") == [(0,)]
-    assert connection.values("SELECT count(pod_step) FROM pod_steps") == [(0,)]
+    assert connection.values("SELECT count(pod_step) FROM xprof_pod_steps") == [(0,)]
     assert connection.values("SELECT count(*) FROM overview WHERE host = 'ALL_HOSTS'") == [(0,)]
-    assert connection.values("SELECT count(DISTINCT process_id) FROM process_windows") == [(2,)]
+    assert connection.values("SELECT count(DISTINCT process_id) FROM _process_windows") == [(2,)]
     connection.close()
 
 
@@ -537,7 +537,7 @@ def test_jobs_beside_each_other(engine):
                         "=\t" + row[2:].replace(" ", "\t") if row[0] == "=" else row.replace(" ", "\t")
                         for row in rows) + "\n", encoding="utf-8", check=True)
             connection.values(f"SELECT tfprof_open('{directory}/*')")
-            sizes = connection.values("SELECT DISTINCT session_count FROM process_windows")
+            sizes = connection.values("SELECT DISTINCT session_count FROM _process_windows")
             assert sizes == [(count,)], (jobs, sizes)
             steps = connection.values("SELECT job, host, rank, step_count FROM step_summary ORDER BY job, rank")
             assert steps == [(job, "host", rank, 4) for job in jobs for rank in (0, 1)], steps

@@ -238,7 +238,7 @@ def test_nodes_on_devices(engine):
     names = "SELECT count(*), count(op_name), sum(op_name = name), count(op_type), sum(1.0 * dur_ns) FROM kernels"
     ((count, named, alike, typed, kernel_ns),) = connection.values(names)
     assert count == named == alike == typed > 1900, (count, named, alike, typed)
-    sides = dict(connection.values("SELECT side, sum(sum_ns) FROM op_stats GROUP BY side"))
+    sides = dict(connection.values("SELECT side, sum(sum_ns) FROM xprof_op_stats GROUP BY side"))
     assert abs(sides["device"] - kernel_ns) < 1000 and sides["host"] > 0, (sides, kernel_ns)
     ((host, device, utilization),) = connection.values(
         "SELECT host_op_ratio, device_op_ratio, utilization_ratio FROM overview")
@@ -248,7 +248,7 @@ def test_nodes_on_devices(engine):
         "SELECT (SELECT sum(dur_ns) FROM steps), (SELECT 1.0 * union_ns(start_ns, end_ns) FROM kernels "
         "WHERE start_ns < (SELECT max(end_ns) FROM steps))")
     assert abs(utilization - busy_ns / step_ns) < 0.01, (utilization, busy_ns, step_ns)
-    assert len(connection.values("SELECT 1 FROM top_device_ops")) == 10
+    assert len(connection.values("SELECT 1 FROM xprof_top_device_ops")) == 10
     ((suggestion,),) = connection.values("SELECT suggestion FROM advise WHERE check_name = 'accelerator_utilization'")
     assert suggestion.endswith("from the first to the last node of step 9; device_utilization has the share of all "
                                "steps."), suggestion

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_thinned_views.py: views over the work of devices where that was recorded only in some steps (thinned_steps).
+"""test_thinned_views.py: views over the work of devices where that was recorded only in some steps (_thinned_steps).
 
 A made-up job is written as two dumps (make_dump_of_rows): one with everything, and one in which the ops of one step in
 K were recorded, and from a later moment on the kernels, copies, calls and waits of these steps only.  Where all steps
@@ -255,11 +255,11 @@ def test_kernel_diff(engine):
         whole, thinned = (opened(engine, path) for path in paths)
         kernels = [connection.values("SELECT count(*) FROM kernels")[0][0] for connection in (whole, thinned)]
         assert kernels[0] == 5 * STEPS_IN_ALL and kernels[1] < kernels[0] / 2, kernels
-        weights = thinned.values("SELECT weight, count(*), sum(has_work) FROM thinned_steps GROUP BY 1 ORDER BY 1")
+        weights = thinned.values("SELECT weight, count(*), sum(has_work) FROM _thinned_steps GROUP BY 1 ORDER BY 1")
         drawn = (STEPS_IN_ALL - FIRST) // K
         assert weights == [(0.0, STEPS_IN_ALL - FIRST - drawn, THINNED_FROM - FIRST - 4), (float(K), drawn, drawn)], \
             weights
-        assert whole.values("SELECT count(*) FROM thinned_steps UNION ALL SELECT count(*) FROM thinned_starts") \
+        assert whole.values("SELECT count(*) FROM _thinned_steps UNION ALL SELECT count(*) FROM _thinned_starts") \
             == [(0,), (0,)]
         compared = whole.values(f"SELECT tfprof_open('{paths[1]}')")  # both together
         rows = whole.values("SELECT name, count_diff, dur_diff_ns, a_count FROM "
@@ -285,15 +285,15 @@ def test_shares_of_time(engine):
     with tempfile.TemporaryDirectory() as folder:
         whole, thinned = (opened(engine, path) for path in both(folder, alike))
         for view, columns in (("device_utilization", "busy_ns, kernel_count, kernel_ns"),
-                              ("temporal_breakdown", "compute_ns, non_compute_ns"),
-                              ("distributed_summary", "step_count, step_ns, computation_ns, overlap_ns, "
+                              ("hta_temporal_breakdown", "compute_ns, non_compute_ns"),
+                              ("tb_distributed_summary", "step_count, step_ns, computation_ns, overlap_ns, "
                                "communication_ns, other_ns, collective_count, bytes")):
             sql = f"SELECT {columns} FROM {view}"
             assert whole.values(sql) == thinned.values(sql), (view, whole.values(sql), thinned.values(sql))
         (ratios,) = whole.values("SELECT utilization_ratio, idle_ratio, occupancy_ratio, sm_efficiency_ratio, "
-                                 "tensor_core_ratio FROM device_utilization, temporal_breakdown")
+                                 "tensor_core_ratio FROM device_utilization, hta_temporal_breakdown")
         (found,) = thinned.values("SELECT utilization_ratio, idle_ratio, occupancy_ratio, sm_efficiency_ratio, "
-                                  "tensor_core_ratio FROM device_utilization, temporal_breakdown")
+                                  "tensor_core_ratio FROM device_utilization, hta_temporal_breakdown")
         assert ratios[0] and ratios[4] and ratios[3], ratios
         # A step has the time before its first kernel and after its last one, the whole recording has not.
         for a, b in zip(ratios, found):
@@ -322,11 +322,11 @@ def test_gaps(engine):
             assert len(missing) == int(step > FIRST and step - 1 not in chosen), (step, missing)
             assert not missing or missing == {min(gaps, key=lambda gap: gap[1])}, (step, missing)
         # Streams: as they would be if the gaps before the first work of a step did not count.
-        idle = dict(whole.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
-        found = dict(thinned.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
+        idle = dict(whole.values("SELECT stream, sum(idle_ns) FROM hta_idle_breakdown GROUP BY 1"))
+        found = dict(thinned.values("SELECT stream, sum(idle_ns) FROM hta_idle_breakdown GROUP BY 1"))
         assert all(found[stream] <= idle[stream] for stream in idle), (idle, found)
         assert found[7] >= 0.5 * idle[7], (idle, found)
-        assert thinned.values("SELECT max(max_ns) FROM idle_breakdown")[0][0] < STEP
+        assert thinned.values("SELECT max(max_ns) FROM hta_idle_breakdown")[0][0] < STEP
         for check in ("device_gaps", "device_waits", "launch_bound"):
             left, right = (connection.values(f"SELECT value FROM {check}") for connection in (whole, thinned))
             assert not right or left and right[0][0] <= left[0][0] + 1e-9, (check, left, right)
@@ -345,8 +345,8 @@ def test_calibration(engine):
             whole, part = opened(engine, both(folder, alike)[0]), opened(engine, job.write(path))
             assert part.values("SELECT number FROM steps WHERE is_warmup = 1 ORDER BY 1") == \
                 [(number,) for number in (0, 1, 2, *left_out)]
-            assert part.values("SELECT count(*) FROM calibration_steps") == [(len(left_out),)]
-            assert part.values("SELECT count(*) FROM thinned_starts") == [(len(left_out),)]
+            assert part.values("SELECT count(*) FROM _calibration_steps") == [(len(left_out),)]
+            assert part.values("SELECT count(*) FROM _thinned_starts") == [(len(left_out),)]
             counts = part.values("SELECT DISTINCT count FROM kernel_summary WHERE name IN ('relu', 'volta_h884gemm')")
             exact = STEPS_IN_ALL - 3 - len(left_out)
             assert counts == [(exact,)] or len(chosen) < STEPS_IN_ALL, (counts, exact)
@@ -358,10 +358,10 @@ def test_calibration(engine):
             _, error = together.query("SELECT * FROM kernel_diff_steps(2, 3, 80, 1, 40, 40)")
             assert error and "were not recorded" in error, error
             together.close()
-            ratios = "SELECT utilization_ratio, idle_ratio FROM device_utilization, temporal_breakdown"
+            ratios = "SELECT utilization_ratio, idle_ratio FROM device_utilization, hta_temporal_breakdown"
             (right,), (found,) = whole.values(ratios), part.values(ratios)
             assert all(abs(a - b) < 1.0 / STEPS_IN_ALL for a, b in zip(right, found)), (right, found)
-            for view, longest in (("gpu_gaps", "gap_ns"), ("idle_breakdown", "max_ns")):
+            for view, longest in (("gpu_gaps", "gap_ns"), ("hta_idle_breakdown", "max_ns")):
                 ((gap,),) = part.values(f"SELECT max({longest}) FROM {view}")
                 assert gap < STEP, (view, gap)
             whole.close()
@@ -411,7 +411,7 @@ def test_sample_error(engine):
         subprocess.run([os.path.join(BUILD, "tests", "make_sampled_capture_dumps"), folder, "1", "0", "2"], check=True)
         paths = [os.path.join(folder, name + ".tfprof") for name in ("0", "1", "full")]
         connection = opened(engine, paths[0])
-        drawn = {row["step_id"]: row for row in rows_of(connection, "sampled_steps")}
+        drawn = {row["step_id"]: row for row in rows_of(connection, "_sampled_steps")}
         steps = [row[0] for row in connection.values("SELECT id FROM steps")]
         (factors,) = {(row["is_calibrated"], row["lead_factor"] > 0, row["unseen_ratio"] > 0) for row in drawn.values()}
         assert 20 < len(drawn) < len(steps) and factors == (1, True, True), (len(drawn), factors)
@@ -424,7 +424,7 @@ def test_sample_error(engine):
             expected = by_hand(values, drawn)
             assert math.isclose(found, expected, rel_tol=1e-9), (count, found, expected)
         # What is the same in all steps is in doubt only for steps that are longer than any that was recorded.
-        ((found,),) = connection.values("SELECT sample_error(3, step_id) FROM sampled_steps")
+        ((found,),) = connection.values("SELECT sample_error(3, step_id) FROM _sampled_steps")
         expected = 3 * sum(row["weight"] for row in drawn.values()) * next(iter(drawn.values()))["unseen_ratio"]
         assert math.isclose(found, expected, rel_tol=1e-6), (found, expected)
         # Of no value nothing is said; of what was recorded in all steps, or lies in none, nothing is in doubt.
@@ -446,14 +446,14 @@ def test_sample_error(engine):
 
 ESTIMATES = (
     ("kernel_summary", "name", "sum_ns", "sum_error_ns"), ("kernel_by_op", "kernel_name", "sum_ns", "sum_error_ns"),
-    ("kernel_stats", "grid", "sum_ns", "sum_error_ns"), ("occupancy_summary", "name", "sum_ns", "sum_error_ns"),
+    ("xprof_kernel_stats", "grid", "sum_ns", "sum_error_ns"), ("occupancy_summary", "name", "sum_ns", "sum_error_ns"),
     ("transfer_summary", "direction", "sum_ns", "sum_error_ns"), ("precision_breakdown", "precision", "sum_ns",
                                                                 "sum_error_ns"),
     ("collective_summary", "name", "sum_ns", "sum_error_ns"), ("thread_summary", "thread", "kernel_ns",
                                                                "kernel_error_ns"),
-    ("operator_summary", "op_name", "device_self_ns", "device_self_error_ns"),
+    ("tb_operator_summary", "op_name", "device_self_ns", "device_self_error_ns"),
     ("device_utilization", "device", "utilization_ratio", "utilization_error"),
-    ("temporal_breakdown", "device", "idle_ratio", "idle_error"),
+    ("hta_temporal_breakdown", "device", "idle_ratio", "idle_error"),
 )
 
 

@@ -61,7 +61,7 @@ def test_tensor_cores(engine):
                              "ORDER BY id")
     assert rows == [("aten::conv2d", 5000, 10_000, 3000), ("aten::cudnn", 5000, 5000, 3000),
                     ("aten::relu", 2000, 2000, 0)], rows
-    rows = connection.values("SELECT op_name, tensor_core_self_ratio, tensor_core_total_ratio FROM operator_summary "
+    rows = connection.values("SELECT op_name, tensor_core_self_ratio, tensor_core_total_ratio FROM tb_operator_summary "
                              "ORDER BY 1")
     assert rows == [("aten::conv2d", 0, 0.3), ("aten::cudnn", 0.6, 0.6), ("aten::relu", 0, 0)], rows
     rows = connection.values("SELECT module, device_self_ns, device_sum_ns FROM module_summary ORDER BY 1")
@@ -122,7 +122,7 @@ def test_occupancy_of_kineto(engine):
 
 
 def test_kernel_stats(engine):
-    """Rows and sums of kernel_stats, grouped once more in Python."""
+    """Rows and sums of xprof_kernel_stats, grouped once more in Python."""
     path = os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz")
     files = FIXTURES[:]
     if os.path.exists(path):
@@ -148,7 +148,7 @@ def test_kernel_stats(engine):
         rows = connection.values(
             "SELECT profile_id, kernel_name, registers_per_thread, shared_bytes, block, grid, "
             "is_op_tensor_core_eligible, uses_tensor_core, op_name, count, sum_ns, mean_ns, min_ns, max_ns, position "
-            "FROM kernel_stats")
+            "FROM xprof_kernel_stats")
         assert sorted(map(repr, expected)) == sorted(repr(row[:-1]) for row in rows), file
         for profile in {row[0] for row in rows}:
             own = [row for row in rows if row[0] == profile]
@@ -320,7 +320,7 @@ def test_memory_without_totals(engine):
 
 
 def test_memory_of_operators(engine):
-    """operator_memory against each event added to the ops around it; an op that calls one of
+    """tb_operator_memory against each event added to the ops around it; an op that calls one of
     its own name only is one call."""
     for seed in range(4):
         randomly, events, spans, address = random.Random(seed), [], [], 0
@@ -358,7 +358,7 @@ def test_memory_of_operators(engine):
                 row[place] += value
         rows = opened(engine, events).values(
             "SELECT op_name, count, increase_bytes, increase_self_bytes, allocation_count, allocation_self_count, "
-            "allocated_bytes, allocated_self_bytes FROM operator_memory ORDER BY 1")
+            "allocated_bytes, allocated_self_bytes FROM tb_operator_memory ORDER BY 1")
         assert rows == [(name, *row) for name, row in sorted(wanted.items())], (seed, rows, wanted)
 
 

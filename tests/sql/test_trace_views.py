@@ -78,7 +78,7 @@ def test_overlaps(engine):
         connection = opened(engine, events)
         every = spans[7] + spans[9]
         first, last = min(start for start, _ in every), max(end for _, end in every)
-        rows = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown")
+        rows = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM hta_temporal_breakdown")
         assert rows == [(last - first - union(every), union(every), 0, last - first)], (seed, rows)
         rows = connection.values("SELECT span_ns, busy_ns, kernel_ns, utilization_ratio <= 1 FROM device_utilization")
         # Kernels without a length are in no stretch of time.
@@ -89,11 +89,11 @@ def test_overlaps(engine):
                 gaps.append(start - until)
             until = max(until, end)
         assert [row[0] for row in connection.values("SELECT gap_ns FROM gpu_gaps")] == sorted(gaps, reverse=True), seed
-        by_stream = dict(connection.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
+        by_stream = dict(connection.values("SELECT stream, sum(idle_ns) FROM hta_idle_breakdown GROUP BY 1"))
         assert all(0 <= by_stream.get(stream, 0) <= last - first - union(spans[stream])
                    for stream in spans), (seed, by_stream)
         # A kernel that runs when the next one starts is no queue of negative length.
-        assert connection.values("SELECT min(min) >= 0 FROM queue_length") == [(1,)], seed
+        assert connection.values("SELECT min(min) >= 0 FROM hta_queue_length") == [(1,)], seed
         answers(connection, f"overlaps {seed}")
         connection.close()
 
@@ -265,7 +265,7 @@ def test_ops_beside_steps(engine):
     assert connection.values("SELECT op_ns, op_count, optimizer_ns FROM step_op_time") == [(0, 1, 54_000)]
     assert connection.values("SELECT in_optimizer_ratio FROM step_summary") == [(0.054,)]
     assert connection.values("SELECT ops_per_step FROM step_summary") == [(1,)]
-    assert not connection.values("SELECT self_ns FROM op_stats WHERE is_idle")
+    assert not connection.values("SELECT self_ns FROM xprof_op_stats WHERE is_idle")
     assert not connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'")
     connection.close()
 
@@ -311,7 +311,7 @@ def test_backward_and_modules(engine):
     (times,) = connection.values("SELECT dur_ns, op_ns, optimizer_ns, op_count FROM step_op_time")
     assert times == (1_000_000, 500_000, 0, 7), times
     assert connection.values("SELECT step_time_in_ops_ratio FROM coverage") == [(0.5,)]
-    assert connection.values("SELECT self_ns FROM op_stats WHERE is_idle") == [(500_000,)]
+    assert connection.values("SELECT self_ns FROM xprof_op_stats WHERE is_idle") == [(500_000,)]
     assert connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'") == [(0.5,)]
     rows = connection.values("SELECT thread, op_count, op_ns FROM thread_summary ORDER BY thread_id")
     assert sorted(rows) == [("2", 2, 300_000), ("3", 1, 1_000_000), ("thread 1 (python)", 4, 200_000)], rows
@@ -499,7 +499,7 @@ def test_kernels_of_ops(engine):
               CAST(round(avg(start_ns - launch_ns)) AS INTEGER), sum(sum_ns)
             FROM calls GROUP BY name, sequence ORDER BY count DESC, name, sequence""")
         found = connection.values("SELECT op_name, kernel_sequence, count, kernel_count, launch_delay_ns, "
-                                  "kernel_delay_ns, kernel_ns FROM op_kernels")
+                                  "kernel_delay_ns, kernel_ns FROM hta_op_kernels")
         assert len(found) > 5 and found == wanted, (seed, found, wanted)
         alike = connection.values("SELECT count(*) FROM device_activities AS a "
                                   "JOIN ops AS first ON first.id = like_op_id JOIN ops ON ops.id = a.op_id "
@@ -523,9 +523,10 @@ def test_without_calls(engine):
             events.append(kernel(begin + 5000 + 3000 * i, 2500, 7 + number % 2, call, name, **ids))
         events.append(copy(begin + 500, 4000, 9, 10 * number + 9, bytes=4096, **ids))
         events.append(launch(begin + 100, 50, 10 * number + 9, "cudaMemcpyAsync"))
-    views = ("temporal_breakdown", "communication_overlap", "kernel_type_breakdown", "kernel_breakdown",
-             "memory_bandwidth", "frequent_sequences")
-    calls = "SELECT op_name, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL FROM op_kernels"
+    views = ("hta_temporal_breakdown", "hta_communication_overlap", "hta_kernel_type_breakdown", "hta_kernel_breakdown",
+             "memory_bandwidth", "hta_frequent_sequences")
+    calls = ("SELECT op_name, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL "
+             "FROM hta_op_kernels")
     whole, stripped, kernels = (
         opened(engine, [event for event in events if event["cat"] not in left_out])
         for left_out in ((), ("cuda_runtime",), ("cuda_runtime", "cpu_op")))
@@ -540,7 +541,7 @@ def test_without_calls(engine):
         FROM device_activities, (SELECT max(start_ns) AS last_ns FROM steps) AS s""")[0]
     assert before == 116 and of_last_step > 30, (before, of_last_step)
     assert kernels.values("SELECT sum(idle_ns) > 0, sum(iif(idle_category = 'host_wait', count, 0)) "
-                          "FROM idle_breakdown") == [(1, 0)]
+                          "FROM hta_idle_breakdown") == [(1, 0)]
     ratios = "SELECT kernels_with_op_ratio, kernels_with_call_ratio FROM coverage"
     assert [one.values(ratios) for one in (whole, stripped, kernels)] == [[(1, 1)], [(1, 0)], [(0, 0)]]
 
@@ -569,7 +570,7 @@ def test_queues(engine):
     found = connection.values("SELECT device_id, thread_id, time_ns, queue_length FROM queue_events ORDER BY id")
     assert len(found) > 200 and found == wanted, (len(found), len(wanted))
     assert min(row[3] for row in found) < 0 < max(row[3] for row in found)
-    shown = connection.values("SELECT device_id, thread_id, queue_length FROM queue_length_series")
+    shown = connection.values("SELECT device_id, thread_id, queue_length FROM hta_queue_length_series")
     assert shown == [(row[0], row[1], row[3]) for row in found]
 
 
@@ -604,13 +605,13 @@ def test_what_there_is(engine):
     connection = opened(engine, CASES["graph launches only"])
     assert connection.values("SELECT count(*), count(kernel_count), count(graph) FROM graph_launches") == [(4, 0, 0)]
     assert connection.values("SELECT name, count FROM api_summary") == [("cudaGraphLaunch", 4)]
-    assert connection.values("SELECT count(*) FROM kernel_launch_stats") == [(0,)]
+    assert connection.values("SELECT count(*) FROM hta_kernel_launch_stats") == [(0,)]
     connection = opened(engine, CASES["a graph of kernels"])
     assert connection.values("SELECT kernel_count, graph FROM graph_launches") == [(3, 3)]
     assert connection.values("SELECT count(*), count(DISTINCT api_call_id) FROM kernels "
                              "WHERE graph_launch_id IS NOT NULL") == [(3, 1)]
     connection = opened(engine, CASES["copies only"])
-    (times,) = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown")
+    (times,) = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM hta_temporal_breakdown")
     assert times == (1000, 0, 1500, 2500), times
     assert connection.values("SELECT direction, count, bytes FROM transfer_summary") == [("HtoD", 3, 12288)]
     assert connection.values("SELECT count(*) FROM device_utilization") == [(0,)]  # of devices that ran kernels
@@ -701,7 +702,7 @@ def test_cycles(engine):
     connection = opened(engine, events)
     assert connection.values("SELECT count(*) FROM ops") == [(352,)]
     assert connection.values("SELECT max(depth) FROM code_traces") == [(300,)]
-    answers(connection, "cycles", ["code_summary", "op_summary", "code_trace_line"])
+    answers(connection, "cycles", ["code_summary", "op_summary", "_code_trace_lines"])
 
 
 def test_alike_optimizers(engine):

@@ -36,13 +36,13 @@ LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 # What a page shows, without what identifies a row and what only some sources could ever have.
 MATTERS = {
     "step_breakdown": "dur_ns device_compute_ns host_compute_ns input_ns compile_ns other_ns",
-    "pod_steps": "dur_ns bottleneck behind_ns",
+    "xprof_pod_steps": "dur_ns bottleneck behind_ns",
     "input_summary": "step_ns input_ns input_ratio verdict",
     "input_steps": "dur_ns input_ns",
-    "input_op_stats": "count sum_ns self_ns category",
-    "op_stats": "count self_ns side_self_ratio flops_per_second bytes_per_second bound_by tensor_core_ratio",
-    "op_type_stats": "count self_ns self_ratio",
-    "kernel_stats": "count sum_ns block registers_per_thread occupancy_ratio op_name is_op_tensor_core_eligible",
+    "xprof_input_op_stats": "count sum_ns self_ns category",
+    "xprof_op_stats": "count self_ns side_self_ratio flops_per_second bytes_per_second bound_by tensor_core_ratio",
+    "xprof_op_type_stats": "count self_ns self_ratio",
+    "xprof_kernel_stats": "count sum_ns block registers_per_thread occupancy_ratio op_name is_op_tensor_core_eligible",
     "memory_summary": "allocations peak_bytes capacity_bytes fragmentation_ratio",
     "memory_breakdown": "bytes requested_bytes op_name region dtype shape",
     "input_pipelines": "calls mean_ns slow_calls",
@@ -52,10 +52,10 @@ MATTERS = {
     "roofline": "sum_ns flops flops_per_second bytes_per_second compute_efficiency bound_by",
     "mfu": "flops flops_per_second mfu",
     "overview": "mean_step_ns input_ratio verdict host_op_ratio",
-    "step_statistics": "part sum_ns mean_ns stddev_ns",
-    "top_device_ops": "op_name self_ns self_ratio flops_per_second uses_tensor_core",
+    "xprof_step_statistics": "part sum_ns mean_ns stddev_ns",
+    "xprof_top_device_ops": "op_name self_ns self_ratio flops_per_second uses_tensor_core",
     "run_environment": "device_type dur_ns",
-    "recommendations": "topic level value statement",
+    "xprof_recommendations": "topic level value statement",
 }
 
 

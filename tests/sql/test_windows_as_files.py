@@ -96,17 +96,18 @@ ASKED = {
     "nesting": "SELECT name, parent_name, depth, count(*) FROM ops GROUP BY 1, 2, 3",
     "kernels": "SELECT name, op_name, op_type, dur_ns, flops, bytes_accessed, block_x, count(*) FROM kernels "
                "GROUP BY 1, 2, 3, 4, 5, 6, 7",
-    "op_stats": "SELECT side, op_type, name, round(count), sum_ns, self_ns, side_self_ratio, flops_per_second, "
-                "bytes_per_second, tensor_core_ratio, bound_by, execution_mode FROM op_stats WHERE is_idle = 0",
+    "xprof_op_stats": "SELECT side, op_type, name, round(count), sum_ns, self_ns, side_self_ratio, flops_per_second, "
+                "bytes_per_second, tensor_core_ratio, bound_by, execution_mode FROM xprof_op_stats WHERE is_idle = 0",
     "op_summary": "SELECT name, category, framework, count, self_ns, self_ratio FROM op_summary",
-    "top_device_ops": "SELECT position, op_type, op_name, count, self_ns, self_ratio, flops_per_second, "
-                      "uses_tensor_core FROM top_device_ops",
+    "xprof_top_device_ops": "SELECT position, op_type, op_name, count, self_ns, self_ratio, flops_per_second, "
+                      "uses_tensor_core FROM xprof_top_device_ops",
     "roofline": "SELECT op_type, op_name, kernel_name, dtype, count, sum_ns, flops, bytes_accessed, "
                 "flops_per_second, bytes_per_second, compute_efficiency, memory_efficiency, bound_by FROM roofline "
                 "WHERE position > 0",
-    "kernel_stats": "SELECT kernel_name, op_name, count, sum_ns, block, registers_per_thread, occupancy_ratio "
-                    "FROM kernel_stats",
-    "input_op_stats": "SELECT name, category, count, sum_ns, self_ns, self_ratio, suggestion FROM input_op_stats",
+    "xprof_kernel_stats": "SELECT kernel_name, op_name, count, sum_ns, block, registers_per_thread, occupancy_ratio "
+                    "FROM xprof_kernel_stats",
+    "xprof_input_op_stats": "SELECT name, category, count, sum_ns, self_ns, self_ratio, suggestion FROM "
+                            "xprof_input_op_stats",
     "input_steps": "SELECT wait_ns, copy_ns, count(*) FROM input_steps WHERE wait_ns > 0 GROUP BY 1, 2",
     "input_pipelines": "SELECT calls, mean_ns FROM input_pipelines",
     "input_bottleneck": "SELECT name, max_latency_ns, suggestion FROM input_bottleneck",
@@ -114,7 +115,8 @@ ASKED = {
     "hlo_summary": "SELECT name, opcode, count, self_ns, flops FROM hlo_summary",
     "overview": "SELECT host_op_ratio, device_op_ratio, host_eager_ratio, half_precision_ratio FROM overview",
     "precisions": "SELECT precision, sum_ns FROM precision_breakdown",
-    "recommendations": "SELECT topic, level, value FROM recommendations WHERE topic IN ('precision', 'tf_function', "
+    "xprof_recommendations": "SELECT topic, level, value FROM xprof_recommendations WHERE topic IN ('precision', "
+                             "'tf_function', "
                        "'eager')",
 }
 
@@ -138,9 +140,10 @@ def test_as_the_file_alone(directory):
                 wrong += [f"{view}: + {row}" for row in found if row not in wanted]
         check("\n".join(wrong), "", name)
         filled = {view for view, sql in ASKED.items() if rows(alone, sql)}
-        needed = {"jax": {"ops", "op_stats", "hlo_summary", "roofline", "op_summary"},
-                  "cpu": {"op_stats", "input_op_stats", "input_pipelines", "module_summary"},
-                  "tensorflow": {"kernels", "top_device_ops", "roofline", "kernel_stats", "input_op_stats"}}[name]
+        needed = {"jax": {"ops", "xprof_op_stats", "hlo_summary", "roofline", "op_summary"},
+                  "cpu": {"xprof_op_stats", "xprof_input_op_stats", "input_pipelines", "module_summary"},
+                  "tensorflow": {"kernels", "xprof_top_device_ops", "roofline", "xprof_kernel_stats",
+                                 "xprof_input_op_stats"}}[name]
         check(needed - filled, set(), f"{name}: views with rows")
 
 
@@ -149,18 +152,19 @@ def test_weighed(directory):
     run, _ = opened(directory, "tensorflow", windows=((3, 2), (9, 2)), steps=15)
     (stands_for,) = column(run, "SELECT sum(sample_weight) FROM steps WHERE is_warmup = 0")
     check(stands_for, 12.0, "all measured steps")
-    for view, sql in {"top_device_ops": "SELECT count, self_ns FROM top_device_ops",
+    for view, sql in {"xprof_top_device_ops": "SELECT count, self_ns FROM xprof_top_device_ops",
                       "roofline": "SELECT count, sum_ns FROM roofline WHERE position = 1",
-                      "op_stats": "SELECT count, self_ns FROM op_stats WHERE side = 'device' AND is_idle = 0",
+                      "xprof_op_stats": "SELECT count, self_ns FROM xprof_op_stats WHERE side = 'device' AND "
+                                        "is_idle = 0",
                       "kernel_summary": "SELECT count, sum_ns FROM kernel_summary"}.items():
         check(rows(run, sql), [(12, 12 * 3 * MS)], view)
     check(rows(run, "SELECT flops_per_second, bytes_accessed FROM roofline WHERE position = 1"),
           [(2_000_000_000 / 0.003, 12 * 4_000_000_000)], "rates are those of the kernels")
-    check(rows(run, "SELECT name, count, self_ns FROM op_stats WHERE side = 'host' AND name GLOB '*mul'"),
+    check(rows(run, "SELECT name, count, self_ns FROM xprof_op_stats WHERE side = 'host' AND name GLOB '*mul'"),
           [("gradient_tape/layer/mul", 12, 24 * MS)], "ops")
-    check(rows(run, "SELECT name, count FROM input_op_stats"),
+    check(rows(run, "SELECT name, count FROM xprof_input_op_stats"),
           [("Iterator::Root::Prefetch::Map", 12), ("Iterator::Root", 12)], "input")
-    check(rows(run, "SELECT step_count, wait_ns, stands_for FROM input_waits"), [(4, 4 * MS, 3.0)], "waiting")
+    check(rows(run, "SELECT step_count, wait_ns, stands_for FROM _input_waits"), [(4, 4 * MS, 3.0)], "waiting")
     check(column(run, "SELECT count(*) FROM step_breakdown WHERE kernel_ns IS NOT NULL"), [4],
           "of the other steps it is not known what the device did")
 
@@ -217,7 +221,7 @@ def test_frameworks_apart(directory):
     shares = {name: ratio for name, ratio in rows(run, "SELECT name, self_ratio FROM op_summary")}
     check({name: round(shares[name], 9) for name in ("aten::rand", "aten::div", "dot.1", "tanh.2")},
           {"aten::rand": 0.75, "aten::div": 0.25, "dot.1": round(5 / 7, 9), "tanh.2": round(1 / 7, 9)}, "op_summary")
-    for view, ratio in (("op_stats", "side_self_ratio"), ("op_type_stats", "self_ratio")):
+    for view, ratio in (("xprof_op_stats", "side_self_ratio"), ("xprof_op_type_stats", "self_ratio")):
         check(rows(run, f"SELECT framework, round(sum({ratio}), 6) FROM {view} WHERE is_idle = 0 GROUP BY 1"),
               [("jax", 1.0), ("pytorch", 1.0)], view)
     check(column(run, "SELECT text FROM run_summary WHERE title = 'ops'"),

@@ -104,16 +104,16 @@ def test_runs_and_hosts(directory):
 
     def sessions(pattern):
         return rows(os.path.join(directory, pattern), """SELECT host, process_id, window, session_id, session_count
-            FROM process_windows JOIN profiles ON profiles.id = process_windows.profile_id ORDER BY path""")
+            FROM _process_windows JOIN profiles ON profiles.id = _process_windows.profile_id ORDER BY path""")
     run("job", "a.xplane.pb", second, "a")
     run("job", "b.xplane.pb", 700 * second, "b")
     check(sessions("job"), [("a", 1, 0, 1, 2), ("b", 2, 0, 1, 2)], "hosts")
-    check(column(os.path.join(directory, "job"), "SELECT count(pod_step) FROM pod_steps"), [6], "steps of hosts")
+    check(column(os.path.join(directory, "job"), "SELECT count(pod_step) FROM xprof_pod_steps"), [6], "steps of hosts")
     for name, host in (("one", "a"), ("two", "b")):  # of two days
         run(name, "mon.xplane.pb", second, "a")
         run(name, "tue.xplane.pb", day, host)
         check(sessions(name), [("a", 1, 0, 1, 1), (host, 2, 0, 2, 1)], name)
-        check(column(os.path.join(directory, name), "SELECT count(pod_step) FROM pod_steps"), [0], name)
+        check(column(os.path.join(directory, name), "SELECT count(pod_step) FROM xprof_pod_steps"), [0], name)
     stamp = "plugins/profile/2026_01_%02d_00_00_00/%s.xplane.pb"
     for i in (1, 2):
         for host in "ab":
@@ -122,7 +122,7 @@ def test_runs_and_hosts(directory):
             run("strangers", stamp % (i, "ab"[i - 1]), 0, "ab"[i - 1])
     check(sessions("windows/plugins/profile/*/*.pb"),
           [("a", 1, 0, 1, 2), ("b", 2, 0, 1, 2), ("a", 1, 1, 3, 2), ("b", 2, 1, 3, 2)], "windows")
-    check(column(os.path.join(directory, "windows/plugins/profile/*/*.pb"), "SELECT name FROM process_names")[::2],
+    check(column(os.path.join(directory, "windows/plugins/profile/*/*.pb"), "SELECT name FROM _process_names")[::2],
           ["process 97, window 1 of 2", "process 97, window 2 of 2"], "names")
     check(sessions("old/plugins/profile/*/*.pb"),
           [("a", 1, 0, 1, 2), ("b", 2, 0, 1, 2), ("a", 3, 0, 3, 2), ("b", 4, 0, 3, 2)], "by directories")
@@ -176,14 +176,15 @@ def test_servers(directory):
         written(directory, files.space(files.plane("/host:CPU", [files.line(7, "python", calls)]),
                                        files.plane("Task Environment", [], times), host="vm"),
                 address + ".server.xplane.pb")
-    names = rows(directory, "SELECT name, host, rank FROM process_names")
+    names = rows(directory, "SELECT name, host, rank FROM _process_names")
     first, again, other = ("server 10.0.0.1:6009, window 1 of 2", "server 10.0.0.1:6009, window 2 of 2",
                            "server 10.0.0.1:6010")
     check(sorted(names), [(name, "vm", None) for name in (first, again, other)], "names")
-    check(rows(directory, "SELECT name, window, window_count, session_count FROM process_windows JOIN process_names "
+    check(rows(directory, "SELECT name, window, window_count, session_count FROM _process_windows JOIN _process_names "
                           "USING (profile_id) ORDER BY name"), [(first, 0, 2, 2), (again, 1, 2, 1), (other, 0, 1, 2)],
           "windows")
-    check(column(directory, "SELECT count(DISTINCT profile_id) FROM pod_steps WHERE pod_step = 3"), [2], "pod_steps")
+    check(column(directory, "SELECT count(DISTINCT profile_id) FROM xprof_pod_steps WHERE pod_step "
+                            "= 3"), [2], "xprof_pod_steps")
     # A name that is none of an address is left alone.
     path = written(directory, files.space(files.plane("/host:CPU", []), host="vm"), 'other/a"b_1.server.xplane.pb')
     check(column(path, "SELECT attributes FROM profiles"), [None], "another name")

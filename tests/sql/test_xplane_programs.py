@@ -172,8 +172,8 @@ def test_collectives_of_hosts(directory):
            ("reduce_scatter", "op", 4, 4_000_000, 4096, 2, 2048000.0, 4),
            ("all_gather", "op", 4, 4_000_000, 16384, 8, 14336000.0, 4)], "collectives")
     check(rows(run, "SELECT communication_ns FROM step_breakdown"), [(4_000_000,)] * 2, "steps")
-    check(rows(run, "SELECT communication_ns, computation_ns, collective_count FROM distributed_summary"),
-          [(4_000_000, 2_000_000, 16)], "distributed_summary")
+    check(rows(run, "SELECT communication_ns, computation_ns, collective_count FROM tb_distributed_summary"),
+          [(4_000_000, 2_000_000, 16)], "tb_distributed_summary")
 
 
 def test_damaged_programs(directory):

@@ -17,27 +17,29 @@
   "2.0 AS threshold, " saves \
   " AS saves_ns, '' AS suggestion, '' AS evidence"
 
-const struct stored_select stored_panels[] = {{NULL, NULL, NULL, NULL, NULL, NULL}};
+const struct stored_select stored_panels[] = {{.name = NULL}};
 const struct stored_select stored_selects[] = {
-    {"counts", "view", "Tables.", NULL, "SELECT name AS name, rows AS rows FROM tfprof_tables", NULL},
-    {"over_counts", "view", "A view over a view.", NULL, "-- comment\nSELECT count(*) AS n FROM temp.counts", NULL},
-    {"no_column", "view", "Broken.", NULL, "SELECT nonsense AS x FROM temp.ops", NULL},
-    {"no_syntax", "view", "Broken.", NULL, "SELEC 1", NULL},
-    {"repeat", "view", "Numbers.", "first, last",
+    {"counts", "view", "steps", NULL, "Tables.", NULL, "SELECT name AS name, rows AS rows FROM tfprof_tables", NULL},
+    {"over_counts", "view", "steps", NULL, "A view over a view.", NULL,
+     "-- comment\nSELECT count(*) AS n FROM temp.counts", NULL},
+    {"no_column", "view", "steps", NULL, "Broken.", NULL, "SELECT nonsense AS x FROM temp.ops", NULL},
+    {"no_syntax", "view", "steps", NULL, "Broken.", NULL, "SELEC 1", NULL},
+    {"repeat", "view", "steps", NULL, "Numbers.", "first, last",
      "WITH RECURSIVE n(i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i < :last) "
      "SELECT i AS i, ':no' AS text FROM n", NULL},
-    {"broken_function", "view", "Broken.", "a", "SELECT nonsense AS x FROM temp.ops WHERE :a", NULL},
-    {"clash", "view", "A parameter called as a column.", "a", "SELECT :a AS a", NULL},
-    {"check_low", "check", "Finds something.", NULL, CHECK("low", "5"), NULL},
-    {"check_high", "check", "Finds more.", NULL, CHECK("high", "50"), NULL},
-    {"check_null", "check", "Finds what saves nothing.", NULL, CHECK("null", "NULL"), NULL},
-    {"check_overflow", "check", "Fails when it runs, after a row.", NULL,
+    {"broken_function", "view", "steps", NULL, "Broken.", "a", "SELECT nonsense AS x FROM temp.ops WHERE :a", NULL},
+    {"clash", "view", "steps", NULL, "A parameter called as a column.", "a", "SELECT :a AS a", NULL},
+    {"check_low", "check", "checks", NULL, "Finds something.", NULL, CHECK("low", "5"), NULL},
+    {"check_high", "check", "checks", NULL, "Finds more.", NULL, CHECK("high", "50"), NULL},
+    {"check_null", "check", "checks", NULL, "Finds what saves nothing.", NULL, CHECK("null", "NULL"), NULL},
+    {"check_overflow", "check", "checks", NULL, "Fails when it runs, after a row.", NULL,
      CHECK("overflow", "1") " UNION ALL SELECT 'overflow', 'info', '', '', sum(x), 2.0, 1, '', '' "
      "FROM (SELECT 9223372036854775807 AS x UNION ALL SELECT 1)", NULL},
-    {"check_short", "check", "Lacks columns.", NULL, "SELECT 'short' AS check_name", NULL},
-    {"advise", "view", "All findings.", NULL, "SELECT * FROM temp.tfprof_findings ORDER BY saves_ns DESC NULLS LAST",
+    {"check_short", "check", "checks", NULL, "Lacks columns.", NULL, "SELECT 'short' AS check_name", NULL},
+    {"advise", "view", "steps", NULL, "All findings.", NULL,
+     "SELECT * FROM temp.tfprof_findings ORDER BY saves_ns DESC NULLS LAST",
      NULL},
-    {NULL, NULL, NULL, NULL, NULL, NULL},
+    {.name = NULL},
 };
 
 static int failures;

@@ -1,7 +1,7 @@
 /* repeated_launches.c: device_kernel_totals.launched_count, launched_ns and repeated_count: how many of a device's
 ** kernels each step launches again.
 **
-** Kernels of measured steps, those of the view measured_steps, are counted step by step: of those that are alike
+** Kernels of measured steps, those of the view _measured_steps, are counted step by step: of those that are alike
 ** (launch_groups.c) on a device every step repeats as many as the step launches that launches fewest of them.  What is
 ** part of a device graph is launched with it, and counts for nothing.
 */

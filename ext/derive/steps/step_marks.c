@@ -10,7 +10,7 @@
 ** DataLoader.  NULL in a profile without ops.
 **
 ** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
-** Of the warm-up 0 marks the steps without work of devices (sql/views/calibration_steps.sql).
+** Of the warm-up 0 marks the steps without work of devices (sql/views/helpers/_calibration_steps.sql).
 **
 ** recording_ns.  The ops that began in the step, on its own thread and on those that run its backward pass, times what
 ** recording one takes where the recorder tells it (recording_cost.h); but no more than half of what the step took,

@@ -11,7 +11,7 @@
 ** (the generalised regression estimator): a weight w becomes w * (1 + lambda * (d - mean of d)), with lambda such that
 ** the recorded steps speak for all the time.  Their number is spoken for as before, so what is the same in every step
 ** stays exact.  A step counts as no longer than the longest recorded one: how what is longer goes on is not known
-** (sampled_steps).  Of a recorded step d is without what recording its ops took (steps.recording_ns); as that is an
+** (_sampled_steps).  Of a recorded step d is without what recording its ops took (steps.recording_ns); as that is an
 ** estimate, which may be off by COST_ERROR, weights stay as they are where durations vary or miss by less than it would
 ** leave in doubt.
 */
@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-#define COST_ERROR 0.25 /* as in sql/views/sampled_steps.sql */
+#define COST_ERROR 0.25 /* as in sql/views/helpers/_sampled_steps.sql */
 #define MOST_COST 0.5   /* of the time without it: beyond that the cost is not to be believed */
 #define LEAST_PART 0.1  /* of its weight that a step keeps */
 enum { FEWEST_DRAWN = 3, FEWEST_RECORDED = 5 };

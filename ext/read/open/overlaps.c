@@ -4,7 +4,7 @@
 ** windows: one is a copy, whole or cut off, compressed or not, or somebody gave two processes the same names.  A copy
 ** is seen by its rows: all ops, calls and kernels of the smaller are in the other, by name and start.  They may end
 ** elsewhere there, since impossible times are mended by what else is in a file.  What is no copy stays, is told, and is
-** by itself for process_windows (is_overlapping in its attributes).
+** by itself for _process_windows (is_overlapping in its attributes).
 **
 ** The last kernels of a window end when the device has done them, which may be after the next window began.  So it is
 ** the host that tells: where its last op or call began before the first of the other file, one file follows the other.
@@ -169,7 +169,7 @@ static bool share_directory(const struct profile *one, const struct profile *oth
   return length == (size_t)(name_in(other) - right) && strncmp(left, right, length) == 0;
 }
 
-/* As process_windows has it: by rank, else by what the names of files begin with. */
+/* As _process_windows has it: by rank, else by what the names of files begin with. */
 static bool is_one_process(const struct profile *one, const struct profile *other) {
   const char *left = name_in(one), *right = name_in(other);
   size_t length = strcspn(left, ".");
