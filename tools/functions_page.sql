@@ -7,7 +7,7 @@ WITH groups(part, heading, text) AS (VALUES
   (4, 'Functions that are tables', 'Rows, by `SELECT * FROM name(…)`. `columns NAME` at the prompt and '
       || '`tfprof_columns` describe their columns.'),
   (5, 'Tables that describe tfprof', 'They are there as soon as tfprof is loaded. '
-      || '[The tables of a recording](../sql/TABLES.md) and [the views](views.md) have pages of their own.')
+      || '[The tables of a recording](tables.md) and [the views](views.md) have pages of their own.')
 ), functions AS (
   SELECT CASE WHEN has_effects THEN 1 WHEN kind IN ('aggregate', 'window') THEN 2 WHEN kind = 'scalar' THEN 3 ELSE 4 END
       AS part, row_number() OVER () AS place, name, kind, parameters, replace(title, '  ', ' ') AS title,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # update_reference.sh: brings up to date what documents take from the programs: the views of docs/views.md (sql/views),
-# the table reference of sql/TABLES.md (proto/schema/tables.def), the options of tfprof-capture in docs/options.md (its
+# the table reference of docs/tables.md (proto/schema/tables.def), the options of tfprof-capture in docs/options.md (its
 # --help), the functions of docs/functions.md (tfprof_functions), the codes of docs/diagnostics.md (tfprof_reasons), and
 # the figures of tests/bench/README.md and README.md (tests/bench/results).
 #
@@ -51,7 +51,7 @@ replace() { # document, name; the text is in $part
 }
 
 "$build/schema_reference" >"$part"
-replace sql/TABLES.md 'table reference'
+replace docs/tables.md 'table reference'
 {
   echo '```'
   env -i PATH="$PATH" "$build/tfprof-capture" --help

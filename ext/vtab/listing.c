@@ -265,9 +265,7 @@ static const struct stored_column columns_of_views[] = {
     {"sql", "TEXT", NULL, "The SELECT, with the comment that describes it."},
     {"message", "TEXT", NULL, "Why it cannot be used, or by which name. NULL where all is well."},
     {"section", "TEXT", NULL,
-     "Section that it is listed in: run, steps, ops, code, kernels, devices, memory, input, ranks, graph and compare; "
-     "xprof, tensorboard and hta, whose views equal pages of those profilers; helpers, which other views are made of; "
-     "checks; or old."},
+     "The section that it is listed in, such as steps, kernels, xprof, hta, helpers, checks or old."},
     LAST_COLUMN,
 };
 static const struct stored_column columns_of_panels[] = {

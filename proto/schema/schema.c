@@ -9,7 +9,7 @@
 
 #define DOC_ID "The row's id, unique over everything that is open."
 #define DOC_PROFILE "The profile (process or rank) that the row belongs to."
-#define DOC_ATTRIBUTES "Whatever else the source says about the row, as a JSON object; NULL when there is nothing."
+#define DOC_ATTRIBUTES "Whatever else the source says about the row, as a JSON object. NULL when there is nothing."
 #define DOC_START "When it began, in nanoseconds since 1970; NULL when unknown."
 #define DOC_END "When it ended, in nanoseconds since 1970; NULL when it had not ended or this is unknown."
 #define DOC_DURATION "How long it took, from start_ns to end_ns; NULL when either is unknown."

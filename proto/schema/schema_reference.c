@@ -2,12 +2,16 @@
 **
 **   schema_reference > reference.md
 **
-** One section for each table that is no cache, with its title and a list of its columns, all from tables.def.
-** sql/TABLES.md carries the output between two markers.  Exit status 1 when the output could not be written.
+** One section for each table that is no cache, with its title and a table of its columns, all from tables.def.
+** Sentences that do not fit into a cell stand below the table. docs/tables.md carries the output between two markers.
+** Exit status 1 when the output could not be written.
 */
 #include "schema/schema.h"
 
 #include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_CELL = 120 };
 
 static const char *type_name(enum column_type type) {
   switch (type) {
@@ -24,8 +28,8 @@ static const char *type_name(enum column_type type) {
 }
 
 /* A bar would end the table cell; underscores and stars would be taken for emphasis, angle brackets for a tag. */
-static void print_text(const char *text) {
-  for (; *text; text++) {
+static void print_text(const char *text, size_t length) {
+  for (const char *end = text + length; text < end; text++) {
     switch (*text) {
       case '|': case '*': case '_': case '<': case '>': case '\\': case '`': putchar('\\'); break;
       default: break;
@@ -34,23 +38,42 @@ static void print_text(const char *text) {
   }
 }
 
+/* Of a text the first sentences that fit into a cell: their length. All, where the first alone is longer. */
+static size_t length_in_cell(const char *text) {
+  size_t fitting = 0;
+  for (size_t at = 0; text[at] && (at < LONGEST_CELL || !fitting); at++)
+    if (text[at] == '.' && (text[at + 1] == ' ' || !text[at + 1])) fitting = at + 1;
+  return fitting && strlen(text) > LONGEST_CELL ? fitting : strlen(text);
+}
+
+static void print_column(const struct column_spec *spec) {
+  printf("| `%s` | ", spec->name);
+  if (spec->type == TYPE_REFERENCE) {
+    const char *target = schema_tables[spec->target].name;
+    printf("→ [`%s`](#%s)", target, target);
+  } else {
+    printf("%s", type_name((enum column_type)spec->type));
+  }
+  printf(" | %s | ", spec->unit);
+  print_text(spec->doc, length_in_cell(spec->doc));
+  printf(" |\n");
+}
+
 static void print_table(const struct table_spec *table) {
   printf("## %s\n\n", table->name);
-  print_text(table->title);
+  print_text(table->title, strlen(table->title));
   printf("\n\n| column | type | unit | meaning |\n|---|---|---|---|\n");
+  for (int column = 0; column < table->column_count; column++)
+    if (table->columns[column].visibility == VISIBLE) print_column(&table->columns[column]);
+  bool is_first = true;
   for (int column = 0; column < table->column_count; column++) {
     const struct column_spec *spec = &table->columns[column];
-    if (spec->visibility != VISIBLE) continue;
-    printf("| `%s` | ", spec->name);
-    if (spec->type == TYPE_REFERENCE) {
-      const char *target = schema_tables[spec->target].name;
-      printf("→ [`%s`](#%s)", target, target);
-    } else {
-      printf("%s", type_name((enum column_type)spec->type));
-    }
-    printf(" | %s | ", spec->unit);
-    print_text(spec->doc);
-    printf(" |\n");
+    size_t told = length_in_cell(spec->doc);
+    if (spec->visibility != VISIBLE || !spec->doc[told]) continue;
+    printf("%s- `%s`: ", is_first ? "\n" : "", spec->name);
+    print_text(spec->doc + told + 1, strlen(spec->doc + told + 1));
+    printf("\n");
+    is_first = false;
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_english.py: pages that users read and that are written by hand are plain English, as far as a test sees.
 
-These are MENDED and docs/, without the pages that tools/update_reference.sh makes.  The others are still to be mended.
+These are MENDED and docs/, without NOT_YET.
 
 Prose is what stands outside of blocks, tables and backquotes.  In it no sentence has a semicolon, but for items of a
 list that end with one, or more than LONGEST_SENTENCE words; in it and in tables no word of WORDS stands.  A cell of a
@@ -15,7 +15,7 @@ import re
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MENDED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "capture/README.md", "examples/README.md",
           "ext/classic/README.md", "page/README.md", "proto/FORMAT.md", "tests/bench/README.md")
-GENERATED = "(tools/update_reference.sh) -->"
+NOT_YET = ("docs/views.md",)
 WORDS = re.compile(r"\b(?:parted by|dear|dearer|told|of which|whose)\b", re.I)
 LONGEST_CELL, LONGEST_SENTENCE = 120, 40
 
@@ -24,7 +24,7 @@ def pages():
     names = sorted(name for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))
     assert len(names) > 8, names
     paths = [os.path.join("docs", name) for name in names]
-    return [*MENDED, *(path for path in paths if GENERATED not in read(path))]
+    return [*MENDED, *(path for path in paths if path not in NOT_YET)]
 
 
 def read(name):
@@ -44,8 +44,9 @@ def wrongs_of_tables(text):
     for line in map(str.strip, text.split("\n")):
         if line.startswith("|"):
             for cell in re.split(r"(?<!\\)\|", line.strip("|")):
-                if len(cell.strip()) > LONGEST_CELL:
-                    yield f"a cell of {len(cell.strip())} characters: {cell.strip()}"
+                shown = cell.strip().replace("\\", "")
+                if len(shown) > LONGEST_CELL:
+                    yield f"a cell of {len(shown)} characters: {shown}"
             if WORDS.search(re.sub(r"`[^`]*`", "X", line)):
                 yield f"'{WORDS.search(line)[0]}' in: {line}"
 

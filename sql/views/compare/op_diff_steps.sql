@@ -2,7 +2,7 @@
 --
 -- One row for each op name that occurs in either.  a and b select profiles as the hidden argument of every table does
 -- (an id, a path or a pattern over paths).  The numbers after each are the first and the last step by steps.number.
--- Both ranges may be of the same profile.  A range without steps, or without a step whose ops were recorded, is an
+-- Both ranges may be of the same profile.  A range without steps, or without a step with recorded ops, is an
 -- error.  All ops but ranges count, weighed by ops.sample_weight.
 --   name         TEXT     -      Name of the op.
 --   a_count      INTEGER  count  Calls in the steps of a (weighed).  0 where the op does not occur there.
