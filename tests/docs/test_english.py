@@ -14,7 +14,7 @@ import re
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MENDED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "capture/README.md", "examples/README.md",
-          "ext/classic/README.md", "page/README.md", "proto/FORMAT.md", "tests/bench/README.md")
+          "ext/classic/README.md", "page/README.md", "proto/FORMAT.md", "sql/README.md", "tests/bench/README.md")
 NOT_YET = ("docs/views.md",)
 WORDS = re.compile(r"\b(?:parted by|dear|dearer|told|of which|whose)\b", re.I)
 LONGEST_CELL, LONGEST_SENTENCE = 120, 40
