@@ -18,7 +18,7 @@ struct dump_writer;
 /* What is known when the file is created. Strings may be NULL; rank is -1 when there is none. */
 struct dump_profile {
   const char *host, *job, *command, *run_command; /* the command line of the process; that of the whole run */
-  const char *framework, *framework_version, *recorder; /* recorder: "tfprof-capture 0.1.0" */
+  const char *framework, *framework_version, *recorder; /* recorder: "tfprof-capture 0.2.0" */
   const char *clock_domain; /* what TIME columns count: "monotonic": CLOCK_MONOTONIC ns; "realtime": Unix-epoch ns */
   uint32_t pid, parent_pid;
   int32_t rank;

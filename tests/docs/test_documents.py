@@ -3,8 +3,9 @@
 
 Documents are all files *.md. A link leads to a file, to a heading of one, or outside; a path in backquotes that begins
 with a folder of the source names a file or a folder (NAME in it stands for any).
-docs/checks.md has a row for each check.  What tools/update_reference.sh makes (views with their examples, tables,
-options, functions, codes, figures) is as it would make it now.
+docs/checks.md has a row for each check.  CHANGELOG.md and the programs tell the version of CMakeLists.txt.  What
+tools/update_reference.sh makes (views with their examples, tables, options, functions, codes, figures) is as it would
+make it now.
 """
 
 import os
@@ -63,7 +64,24 @@ def wrong_checks():
     return files ^ set(rows)
 
 
+def versions():
+    """{where a version is told: which}: CMakeLists.txt defines it."""
+    def told(path, pattern):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return re.search(pattern, file.read(), re.M)[1]
+
+    def printed(*words):
+        return subprocess.check_output([os.path.join(BUILD, words[0]), *words[1:]], encoding="utf-8").split()[-1]
+
+    return {"CMakeLists.txt": told("CMakeLists.txt", r"^project\(tfprof VERSION ([\d.]+)"),
+            "the first heading of CHANGELOG.md": told("CHANGELOG.md", r"^## (\S+)"),
+            "tfprof --version": printed("tfprof", "--version"),
+            "tfprof-capture --version": printed("tfprof-capture", "--version"),
+            "tfprof_version()": printed("tfprof", "--csv", "SELECT tfprof_version()")}
+
+
 def main():
+    assert len(set(versions().values())) == 1, f"versions differ: {versions()}"
     assert not wrong_checks(), f"docs/checks.md has no row, or one too many, of: {sorted(wrong_checks())}"
     found = list(documents())
     assert len(found) >= 7, found
