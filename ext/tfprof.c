@@ -44,7 +44,7 @@
 **   (vtab/function_spec.h).  Functions that open, close, write or set something have effects: they cannot be used in
 **   views and triggers of a database.  The others are pure.
 **
-** CLASSIC VIEWS
+** CLASSIC VIEWS (where the build has them: ext/classic)
 **
 **   scope_view, graph_view, code_view and op_view are the views of the TensorFlow profiler: one row for each line of
 **   its output, which is in displayed_text; own and total values of every metric beside it.  Its options are hidden
@@ -87,12 +87,12 @@
 #include "func/functions.h"
 #include "read/open/path_list.h"
 #include "read/read.h"
-#include "vtab/classic_views.h"
 #include "vtab/connection.h"
 #include "vtab/findings.h"
 #include "vtab/listing.h"
 #include "vtab/stored_views.h"
 #include "vtab/table_module.h"
+#include "vtab/table_part.h"
 #include "vtab/timeline_table.h"
 #include "vtab/view_function.h"
 
@@ -147,6 +147,16 @@ static const struct function_spec *const all_functions[] = {
     settings_functions,   interval_functions,     depth_functions,    statistics_functions,
     sample_error_functions, tree_functions,       text_functions,     format_functions,
     chart_functions,      regexp_functions,       flops_functions,    advice_functions,
+    NULL};
+
+#define PART(name) extern const struct table_part name##_tables;
+#include "parts.def"
+#undef PART
+
+static const struct table_part *const all_parts[] = {
+#define PART(name) &name##_tables,
+#include "parts.def"
+#undef PART
     NULL};
 
 static bool is_there(sqlite3 *db, const struct function_spec *spec) {
@@ -205,7 +215,7 @@ static int register_all(struct connection *connection, char **message) {
   if (!result) result = register_functions(connection, false);
   if (!result) result = table_module_register(connection);
   if (!result) result = listing_register(connection);
-  if (!result) result = classic_views_register(connection);
+  if (!result) result = connection_begin_parts(connection, all_parts);
   if (!result) result = view_function_register(connection);
   if (!result) result = findings_register(connection);
   if (!result) result = timeline_table_register(connection);

@@ -17,6 +17,11 @@ HOST_LEVEL = 2
 OF_TENSORFLOW = ("tf.function(", "SessionRun(")
 
 
+def has_runs(hooks):
+    """Whether runs of sessions have records of their own: what makes these is in a part that may be left out."""
+    return os.path.exists(hooks.beside("_tfprof_sessions.py"))
+
+
 class Sessions:
     """All of a process. `of`: by framework, what opens its sessions."""
 
@@ -26,7 +31,7 @@ class Sessions:
         self.is_busy = False  # one is being opened or closed
         self.server = None  # who has started one
         # What runs of sessions do is told by their own records, where these are made; not twice.
-        self.has_runs = os.path.exists(hooks.beside("_tfprof_sessions.py"))
+        self.has_runs = has_runs(hooks)
         self.told = set()
         self.is_settled = False  # what is open holds what its steps do, and no more
         text, library = process.ctypes.c_char_p, self.library

@@ -183,7 +183,8 @@ class TensorFlow:
             self.callables = weakref.WeakKeyDictionary()  # what each fetches
             hooks.around(its_callable, "__init__", last=self.callable_made)
             hooks.around(its_callable, "__call__", self.run_begins, self.callable_ends, self.run_failed)
-        if not load_beside("_tfprof_sessions").watch(self.process, session):
+        has_runs = load_beside("_tfprof_profilers").has_runs(sys.modules["_tfprof_hooks"])
+        if has_runs and not load_beside("_tfprof_sessions").watch(self.process, session):
             missing.append("what runs of sessions do")
         return True
 

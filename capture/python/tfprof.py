@@ -136,20 +136,9 @@ class _StepRange(range):
     _opens = "open_step"
 
 
-# What TensorFlow's profiler has: modules beside this one, which are loaded when they are first asked for.
-_PARTS = {
-    "_tfprof_options": ("ProfileOptionBuilder", "FLOAT_OPS_OPTIONS", "PRINT_ALL_TIMING_MEMORY",
-                        "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "TRAINABLE_VARIABLES"),
-    "_tfprof_profiler": ("ALL_ADVICE", "Profiler", "advise", "print_model_analysis", "profile", "write_op_log"),
-    "_tfprof_context": ("ProfileContext",),
-}
-# What results are: TensorFlow's own where the program uses TensorFlow. The others are what releases before 1.3 called
-# them.
-_MESSAGES = {"AdviceProto": "AdviceProto", "GraphNodeProto": "GraphNodeProto", "TFGraphNodeProto": "GraphNodeProto",
-             "TFProfNode": "GraphNodeProto", "MultiGraphNodeProto": "MultiGraphNodeProto",
-             "TFMultiGraphNodeProto": "MultiGraphNodeProto"}
-# Modules of TensorFlow's profiler, whose names are all here.
-_MODULES = ("model_analyzer", "option_builder", "profile_context", "profiler", "tfprof_logger")
+# A part that a build may leave out (ext/parts.def): what TensorFlow's profiler has.
+_PART = "_tfprof_classic"
+_heard = []  # of the modules beside this one that have step_begins(number) and step_ends(): those who hear of each step
 
 
 def _load_beside(name):
@@ -162,30 +151,29 @@ def _load_beside(name):
     paths = [os.path.join(folder, name + ".py") for folder in folders]
     path = next(filter(os.path.exists, paths), None)
     if path is None:
-        raise ImportError("tfprof: this needs %s.py, which lies beside tfprof.py in capture/python: copy both" % name)
+        raise ImportError("tfprof: this needs %s.py, which lies beside tfprof.py where tfprof is built or installed: "
+                          "copy both" % name)
     spec = spec_from_file_location(name, path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     module.load_beside = _load_beside
     sys.modules[name] = module
+    if hasattr(module, "step_begins"):
+        _heard.append(module)
     return module
 
 
 def __getattr__(name):
-    if name in _MODULES:
-        return sys.modules[__name__]
-    if name in _MESSAGES:
-        return _load_beside("_tfprof_profiler").message_class(_MESSAGES[name])
-    for part, names in _PARTS.items():
-        if name in names:
-            return getattr(_load_beside(part), name)
-    if name == "OpLogProto":  # goes with a graph of TensorFlow, and is TensorFlow's own
-        try:
-            from tensorflow.core.profiler.tfprof_log_pb2 import OpLogProto
-        except ImportError:
-            raise AttributeError("tfprof.OpLogProto is that of TensorFlow, which cannot be imported here") from None
-        return OpLogProto
-    raise AttributeError("module 'tfprof' has no attribute %r" % name)
+    absent = AttributeError("module 'tfprof' has no attribute %r" % name)
+    if name.startswith("__"):
+        raise absent
+    try:
+        part = _load_beside(_PART)
+    except ImportError:
+        raise AttributeError("%s; what TensorFlow's profiler has is in %s.py and others beside tfprof.py, which are "
+                             "not there: copy them, too, or build tfprof with TFPROF_CLASSIC"
+                             % (absent, _PART)) from None
+    return part.attribute(sys.modules[__name__], name)
 
 
 def step(number=None):
@@ -202,9 +190,8 @@ def step(number=None):
         atexit.register(end_step)  # of the main thread, where it runs
     _steps.number = number
     _steps.range = _StepRange("tfprof.step#%d" % number).__enter__()
-    context = sys.modules.get("_tfprof_context")
-    if context is not None:
-        context.step_begins(number)
+    for module in _heard:
+        module.step_begins(number)
     return _Step()
 
 
@@ -214,9 +201,8 @@ def end_step():
         return
     opened, _steps.range = getattr(_steps, "range", None), None
     if opened is not None:
-        context = sys.modules.get("_tfprof_context")
-        if context is not None:
-            context.step_ends()
+        for module in _heard:
+            module.step_ends()
         opened.__exit__()
 
 

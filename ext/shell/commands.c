@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "damage.h"
 #include "advise.h"
-#include "classic.h"
+#include "command_part.h"
 #include "base/nearest_name.h"
 #include "summary.h"
 #include "topic_help.h"
@@ -45,8 +45,7 @@ static const char help_text[] =
     "  help [TOPIC]   this text, or more on advise, scope, formats (of files that can\n"
     "                 be opened), a function, or a code of diagnostics.reason\n"
     "  quit           leave, as Ctrl-D does\n"
-    "  scope, graph, code, op, set\n"
-    "                 the views of TensorFlow's own tfprof: `help scope`\n"
+    "\v"
     "\n"
     "Begin with\n"
     "\n"
@@ -79,7 +78,7 @@ static const char functions_sql[] =
     "SELECT name || '(' || parameters || ')' AS function, title FROM tfprof_functions";
 
 enum command {
-  HELP, SHOW, TABLES, VIEWS, COLUMNS, FUNCTIONS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, WATCH, QUIT, CLASSIC,
+  HELP, SHOW, TABLES, VIEWS, COLUMNS, FUNCTIONS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, WATCH, QUIT, OF_PART,
   UNKNOWN
 };
 
@@ -94,8 +93,7 @@ static const struct {
     {"help", HELP, PLAIN},      {"tables", TABLES, PLAIN},   {"views", VIEWS, PLAIN},   {"columns", COLUMNS, PLAIN},
     {"schema", COLUMNS, PLAIN}, {"summary", SUMMARY, PLAIN}, {"advise", ADVISE, PLAIN}, {"read", READ, PLAIN},
     {"output", OUTPUT, PLAIN},  {"format", FORMAT, PLAIN},   {"mode", FORMAT, DOT},     {"raw", RAW, PLAIN},
-    {"quit", QUIT, PLAIN},      {"exit", QUIT, PLAIN},       {"scope", CLASSIC, PLAIN}, {"graph", CLASSIC, PLAIN},
-    {"code", CLASSIC, PLAIN},   {"op", CLASSIC, PLAIN},      {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},
+    {"quit", QUIT, PLAIN},      {"exit", QUIT, PLAIN},       {"?", HELP, PLAIN},
     {"?", HELP, BACKSLASH},     {"h", HELP, BACKSLASH},      {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH},
     {"show", SHOW, PLAIN},      {"desc", COLUMNS, PLAIN},    {"describe", COLUMNS, PLAIN},
     {"watch", WATCH, PLAIN},    {"watch", WATCH, BACKSLASH}, {"functions", FUNCTIONS, PLAIN},
@@ -103,9 +101,13 @@ static const struct {
     {"dv", VIEWS, BACKSLASH},   {"i", READ, BACKSLASH},      {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
 };
 
-const char *const command_names[] = {"help",   "tables", "views", "columns", "functions", "summary", "advise",
-                                     "read",   "output", "format", "raw",    "watch",     "quit",    "scope",
-                                     "graph",  "code",   "op",    "set",     NULL};
+static const char *const own_names[] = {"help", "tables", "views",  "columns", "functions", "summary", "advise",
+                                        "read", "output", "format", "raw",     "watch",     "quit"};
+
+const char *command_name(size_t i) {
+  size_t own = sizeof own_names / sizeof own_names[0];
+  return i < own ? own_names[i] : the_part()->words[i - own];
+}
 
 struct command_line {
   enum command command;
@@ -133,7 +135,7 @@ bool sql_begins(const char *text) {
 /* NULL: none is like the word. */
 static const char *nearest_command(const char *word) {
   struct nearest_name nearest = nearest_name_begin(word);
-  for (const char *const *name = command_names; *name; name++) nearest_name_try(&nearest, *name);
+  for (size_t i = 0; command_name(i); i++) nearest_name_try(&nearest, command_name(i));
   return nearest.name;
 }
 
@@ -142,7 +144,7 @@ static bool is_like_command(const char *word) {
   struct nearest_name nearest = nearest_name_begin(word);
   for (const char *const *name = sql_beginnings; *name; name++) nearest_name_try(&nearest, *name);
   const char *of_sql = nearest.name;
-  for (const char *const *name = command_names; *name; name++) nearest_name_try(&nearest, *name);
+  for (size_t i = 0; command_name(i); i++) nearest_name_try(&nearest, command_name(i));
   return nearest.name != of_sql;
 }
 
@@ -161,7 +163,7 @@ static enum command find_command(const char *word, enum mark mark) {
     bool fits = words[i].mark == mark || (words[i].mark == PLAIN && mark == DOT);
     if (fits && strcasecmp(words[i].word, word) == 0) return words[i].command;
   }
-  return UNKNOWN;
+  return mark != BACKSLASH && command_part_has(word) ? OF_PART : UNKNOWN;
 }
 
 /* False: no command. A word only counts as one when nothing but an argument follows it. */
@@ -369,35 +371,26 @@ static enum script_result refuse(struct session *session, const struct command_l
 /* help, help scope, help advise, help formats, help percentile. */
 static enum script_result help(struct session *session, const char *topic) {
   if (!*topic) {
-    fputs(help_text, stdout);
-    bool is_old = session->classic->options.integers[OPTION_generation] != GENERATION_2;
-    if (is_old) fputs("\nThe options of scope, graph, code and op in this generation:\n\n", stdout);
-    if (is_old) classic_explain_options(session);
+    const char *end = strchr(help_text, '\v'); /* here comes what the part has to say */
+    printf("%.*s%s%s", (int)(end - help_text), help_text, the_part()->prompt_help, end + 1);
+    the_part()->explain_more(session);
   } else if (strcasecmp(topic, "advise") == 0) {
     advise_explain();
   } else if (strcasecmp(topic, "formats") == 0) {
     return run_select(session, "SELECT name, description FROM tfprof_formats", NULL);
-  } else if (command_is_classic(topic)) {
-    classic_help(session);
+  } else if (command_part_has(topic)) {
+    the_part()->explain(session);
   } else if (!topic_help_print(session, topic)) {
-    fprintf(stderr,
-            "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise, formats, what "
-            "`functions` lists and codes of diagnostics.reason\n",
-            topic);
+    fprintf(stderr, "error: there is no help on '%s'. There is on ", topic);
+    for (const char *const *word = the_part()->words; *word; word++) fprintf(stderr, "%s, ", *word);
+    fputs("advise, formats, what `functions` lists, and codes of diagnostics.reason\n", stderr);
     return SCRIPT_ERROR;
   }
   return SCRIPT_OK;
 }
 
 bool command_has_help(const char *word) {
-  return command_is_classic(word) || strcasecmp(word, "advise") == 0 || strcasecmp(word, "formats") == 0;
-}
-
-bool command_is_classic(const char *word) {
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    if (words[i].command == CLASSIC && strcasecmp(words[i].word, word) == 0) return true;
-  }
-  return false;
+  return command_part_has(word) || strcasecmp(word, "advise") == 0 || strcasecmp(word, "formats") == 0;
 }
 
 /* UNKNOWN where the line is no command. */
@@ -422,13 +415,13 @@ bool command_is(const char *line) {
   return parsed.command != UNKNOWN || parsed.mark != PLAIN;
 }
 
-static enum script_result run_classic(struct session *session, const struct command_line *parsed) {
+static enum script_result run_work(struct session *session, const struct command_line *parsed) {
   bool needs_run = parsed->command == ADVISE || parsed->command == SUMMARY; /* the others tell it themselves */
   if (needs_run && !session_has_run(session, parsed->word)) return SCRIPT_ERROR;
   session_begin_work(session);
   enum session_result result = parsed->command == ADVISE    ? advise_run(session, parsed->argument)
                                : parsed->command == SUMMARY ? summary_print(session)
-                                                            : classic_run(session, parsed->word, parsed->argument);
+                                                            : the_part()->run(session, parsed->word, parsed->argument);
   session_end_work(session);
   damage_tell(session); /* of what these read */
   return of(result);
@@ -463,7 +456,7 @@ static enum script_result run_printing(struct session *session, const struct com
       return show_columns(session, parsed->argument);
     case SUMMARY:
     case ADVISE:
-    case CLASSIC: return run_classic(session, parsed);
+    case OF_PART: return run_work(session, parsed);
     default: return refuse(session, parsed);
   }
 }

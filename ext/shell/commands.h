@@ -1,5 +1,5 @@
 /* commands.h: the words that are no SQL: help, tables, views, columns, advise, read, output, format, raw, formats,
-** quit, those of the classic tfprof, and what sqlite3 and psql call them. */
+** quit, those of the part (command_part.h), and what sqlite3 and psql call them. */
 #ifndef TFPROF_SHELL_COMMANDS_H
 #define TFPROF_SHELL_COMMANDS_H
 
@@ -24,11 +24,10 @@ void command_suggest(struct session *session, const char *word);
 bool command_takes_file(const char *line);
 bool command_takes_table(const char *line);
 
-/* True for the words of the classic prompt: scope, graph, code, op, set. */
-bool command_has_help(const char *word); /* help WORD explains it */
-bool command_is_classic(const char *word);
+/* True where `help WORD` explains a command or a topic. */
+bool command_has_help(const char *word);
 
-/* The names, for completion; ends with NULL. */
-extern const char *const command_names[];
+/* The names from 0 on, for completion; NULL behind the last. */
+const char *command_name(size_t i);
 
 #endif

@@ -7,7 +7,7 @@
 #include "complete.h"
 #include "advise.h"
 #include "advise_options.h"
-#include "classic.h"
+#include "command_part.h"
 #include "commands.h"
 #include "vocabulary.h"
 
@@ -63,7 +63,7 @@ static bool takes_options(const char *before) {
   size_t length = strcspn(at, " \t");
   if (script_is_pending(completed) || length == 0 || length >= sizeof word || !at[length]) return false;
   snprintf(word, sizeof word, "%.*s", (int)length, at);
-  return command_is_classic(word) || strcasecmp(word, "advise") == 0;
+  return command_part_has(word) || strcasecmp(word, "advise") == 0;
 }
 
 static bool takes_file(const char *before) { return !script_is_pending(completed) && command_takes_file(before); }
@@ -112,9 +112,9 @@ static char *next_command(const char *text, int state) {
   static const char *const beginnings[] = {"select", "with", "explain"};
   if (state == 0) at = 0;
   int commands = 0;
-  while (command_names[commands]) commands++;
+  while (command_name((size_t)commands)) commands++;
   while (at < commands + 3) {
-    const char *word = at < commands ? command_names[at] : beginnings[at - commands];
+    const char *word = at < commands ? command_name((size_t)at) : beginnings[at - commands];
     at++;
     if (strncasecmp(word, text, strlen(text)) != 0) continue;
     char *match = strdup(word);
@@ -127,7 +127,7 @@ static char *next_command(const char *text, int state) {
 
 /* ---- commands with options ---- */
 
-/* Words that may come next at a classic command. */
+/* Words that may come next at a command with options. */
 static void add_choice(const char *word) { vocabulary_add_word(&vocabulary, word); }
 
 static void add_checker(void *user, const char *name) {
@@ -152,56 +152,19 @@ static void add_option(void *hyphens, const char *name) {
 static void add_options(const struct session *session, const char *text) {
   char hyphens[] = "--";
   if (strncmp(text, hyphens, 2) != 0) hyphens[1] = 0;
-  classic_each_option(session, false, add_option, hyphens);
+  the_part()->each_option(session, false, add_option, hyphens);
 }
 
 /* False: any value may follow, such as a number or an expression. */
 static bool add_values(const struct session *session, const char *option) {
-  int generation = (int)session->classic->options.integers[OPTION_generation], number = classic_find_option(option);
-  if (strcmp(option + strspn(option, "-"), "checkers") == 0) {
-    advise_each_checker(add_checker, NULL);
-    return true;
-  }
-  switch (number) {
-    case OPTION_select:
-      for (int i = 0; i < SELECT_count; i++) {
-        if (classic_generation_selects(generation) & 1u << i) add_choice(classic_select_names[i]);
-      }
-      return true;
-    case OPTION_order_by:
-      add_choice("name");
-      for (int i = 0; i < METRIC_defined; i++) add_choice(classic_metric_names[i]);
-      return true;
-    case OPTION_output: {
-      static const char *const types[] = {"stdout", "none", "file:outfile=", "timeline:outfile=", "pprof:outfile="};
-      for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
-      return true;
-    }
-    case OPTION_generation:
-      for (int i = 0; i < GENERATION_count; i++) add_choice(classic_generation_names[i]);
-      return true;
-    case OPTION_account_type_regexes: {
-      static const char *const types[] = {"_trainable_variables", "_checkpoint_variables", ".*"};
-      for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
-      vocabulary_add_query(&vocabulary, session->db,
-                           "SELECT type FROM tfprof_own.node_types UNION SELECT type FROM temp.node_type_patterns"
-                           " UNION SELECT op_type FROM tfprof_own.nodes"
-                           " UNION SELECT op_type FROM tfprof_own.ops LIMIT 1000");
-      return true;
-    }
-    case OPTION_step:
-      vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT number FROM tfprof_own.steps LIMIT 1000");
-      return true;
-    default:
-      if (number < 0 || classic_option_specs[number].type != OPTION_BOOLEAN) return false;
-      add_choice("true");
-      add_choice("false");
-      return true;
-  }
+  if (strcmp(option + strspn(option, "-"), "checkers") != 0)
+    return the_part()->add_values(session, option, &vocabulary);
+  advise_each_checker(add_checker, NULL);
+  return true;
 }
 
 /* What may come behind `before`, a line such as "op -select micros,", for `text`. */
-static void add_classic(const char *before, const char *text) {
+static void add_option_words(const char *before, const char *text) {
   const char *word = before + strlen(before);
   while (word > before && !strchr(" \t", word[-1])) word--;
   const char *end = word;
@@ -223,9 +186,10 @@ static void add_classic(const char *before, const char *text) {
 
 /* Behind a command that has no options. */
 static void add_argument(const char *command) {
-  static const char *const topics[] = {"scope", "graph", "code", "op", "set", "advise", "formats"};
   if (strcasecmp(command, "help") == 0) {
-    for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) add_choice(topics[i]);
+    for (const char *const *word = the_part()->words; *word; word++) add_choice(*word);
+    add_choice("advise");
+    add_choice("formats");
     vocabulary_add_query(&vocabulary, completed->session->db,
                          "SELECT name FROM tfprof_functions UNION ALL SELECT reason FROM tfprof_reasons");
   }
@@ -259,7 +223,7 @@ static char **complete(const char *text, int start, int end) {
   vocabulary_free(&vocabulary);
   is_of_sql = false;
   if (takes_options(before)) {
-    add_classic(before, text);
+    add_option_words(before, text);
     vocabulary_sort(&vocabulary);
     char **matches = rl_completion_matches(text, next_match);
     size_t length = matches ? strlen(matches[0]) : 0;

@@ -52,11 +52,12 @@ static bool print_finding(const struct session *session, sqlite3_stmt *statement
   return has_memory;
 }
 
-enum session_result finding_list_print(struct session *session) {
+enum session_result finding_list_print(struct session *session, const char *condition) {
   sqlite3_stmt *statement = NULL;
+  char *sql = sqlite3_mprintf("%s%s", findings_sql, condition);
   bool has_memory = true;
   unsigned count = 0;
-  int code = sqlite3_prepare_v2(session->db, findings_sql, -1, &statement, NULL);
+  int code = sql ? sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
   while (code == SQLITE_OK && has_memory && (code = sqlite3_step(statement)) == SQLITE_ROW) {
     code = destination_is_gone(&session->destination) ? SQLITE_DONE : SQLITE_OK;
     if (count++) putchar('\n');
@@ -69,6 +70,7 @@ enum session_result finding_list_print(struct session *session) {
   else if (code != SQLITE_DONE && code != SQLITE_INTERRUPT)
     fprintf(stderr, "error: advise: %s\n", sqlite3_errmsg(session->db));
   sqlite3_finalize(statement);
+  sqlite3_free(sql);
   return code == SQLITE_DONE && has_memory ? SESSION_OK
          : code == SQLITE_INTERRUPT        ? SESSION_INTERRUPTED
                                            : SESSION_ERROR;

@@ -4,7 +4,7 @@
 
 #include "session.h"
 
-/* All findings, in the order of the view. */
-enum session_result finding_list_print(struct session *session);
+/* Findings in the order of the view: all where the condition is empty, else those of " WHERE ...". */
+enum session_result finding_list_print(struct session *session, const char *condition);
 
 #endif

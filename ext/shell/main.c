@@ -12,22 +12,18 @@
 ** is a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it,
 ** since it will be SQL with a mistake.
 **
-** The classic tfprof is in here: the commands scope, graph, code, op and set at the prompt or as first word, its files
-** (--profile_path, --graph_path, --run_meta_path, --op_log_path, --checkpoint_path) and its options, with one hyphen or
-** two, before or after.  A file of such a name wins where nothing else is to be opened; ./scope always means the file.
-**
-**   tfprof --graph_path=graph.pbtxt --run_meta_path=run_meta --op_log_path=op_log
-**   tfprof scope --profile_path=profile_100 --max_depth=3 --dump_to_file=out.txt
+** A part that the build may leave out adds commands and options (command_part.h): those of TensorFlow's own tfprof.  A
+** file that is called as a command wins where nothing else is to be opened; ./scope always means the file.
 **
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
-** Files: session (the connection), classic (its commands), output, output_box, output_chart and cell (formats),
-** summary, finding_list, report_command and serve_command (what the commands print, write and serve), watch (the same
-** again and again), script (lines to statements), commands, prompt (readline), complete and vocabulary (names), ticker
-** (the line while one waits), display_width (columns of a text).
+** Files: session (the connection), command_part (those of a part), output, output_box, output_chart and cell
+** (formats), summary, finding_list, report_command and serve_command (what the commands print, write and serve), watch
+** (the same again and again), script (lines to statements), commands, prompt (readline), complete and vocabulary
+** (names), ticker (the line while one waits), display_width (columns of a text).
 */
 #include "advise_options.h"
-#include "classic.h"
+#include "command_part.h"
 #include "commands.h"
 #include "printable_errors.h"
 #include "prompt.h"
@@ -91,8 +87,7 @@ static const char help_text[] =
     "  -h, --help        this text\n"
     "  -V, --version     the version\n"
     "\n"
-    "Files and views of TensorFlow's own tfprof: tfprof scope --help\n"
-    "\n"
+    "\v"
     "TFPROF_OPEN names runs that are opened first, separated by colons.\n"
     "tfprof-capture makes recordings.\n"
     "\n"
@@ -176,28 +171,34 @@ static int unknown_option(struct session *session, char **argv, const char *word
   struct vocabulary known = {0};
   char name[60];
   size_t hyphens = strspn(word, "-");
-  bool is_of_views = classic_is_asked(session, argv);
+  bool is_of_views = the_part()->is_asked(session, argv);
   snprintf(name, sizeof name, "%.*s", (int)strcspn(word + hyphens, "="), word + hyphens);
   for (int i = 0; i < OWN_OPTIONS; i++) vocabulary_add_word(&known, own_options[i]);
   for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) vocabulary_add_word(&known, output_format_names[i]);
   if (asks_for_command(argv, "advise")) advise_add_options(&known);
-  if (is_of_views) classic_each_option(session, true, add_option, &known);
+  if (is_of_views) the_part()->each_option(session, true, add_option, &known);
   const char *nearest = vocabulary_nearest(&known, name);
   if (!nearest) {
     advise_add_options(&known);
-    classic_each_option(session, true, add_option, &known);
+    the_part()->each_option(session, true, add_option, &known);
     nearest = vocabulary_nearest(&known, name);
   }
   fprintf(stderr, "tfprof: unknown option '%s'%s%s%s\n", word, nearest ? "; did you mean --" : "",
           nearest ? nearest : "", nearest ? "?" : "");
   vocabulary_free(&known);
-  fputs(is_of_views ? classic_usage_line : usage_line, stderr);
+  fputs(is_of_views ? the_part()->usage_line : usage_line, stderr);
   if (nearest) return STATUS_USAGE;
   fputs("options:", stderr);
   for (int i = 0; i < OWN_OPTIONS && !is_of_views; i++) list_option(NULL, own_options[i]);
-  if (is_of_views) classic_each_option(session, true, list_option, NULL);
+  if (is_of_views) the_part()->each_option(session, true, list_option, NULL);
   fputc('\n', stderr);
   return STATUS_USAGE;
+}
+
+/* Where \v stands comes what the part has to say. */
+static void show_help(void) {
+  const char *end = strchr(help_text, '\v');
+  printf("%.*s%s%s", (int)(end - help_text), help_text, the_part()->help_line, end + 1);
 }
 
 static bool is_option(const char *word, const char *brief, const char *name) {
@@ -241,15 +242,15 @@ static int take_value(char **argv, int *i, struct session *session, struct files
 static int take_options(int *argc, char **argv, struct session *session, struct files *files) {
   int kept = 1, taken;
   bool ended = false;
-  if (classic_take_generation(session, argv)) return STATUS_USAGE + 1;
+  if (!the_part()->look_ahead(session, argv)) return STATUS_USAGE + 1;
   for (int i = 1; i < *argc; i++) {
     if (ended || argv[i][0] != '-' || !argv[i][1] || (argv[i][1] == '-' && isspace((unsigned char)argv[i][2]))) {
       argv[kept++] = argv[i];
     } else if (strcmp(argv[i], "--") == 0) {
       ended = true;
     } else if (is_option(argv[i], "-h", "--help")) {
-      if (classic_is_asked(session, argv)) classic_help(session);
-      else fputs(help_text, stdout);
+      if (the_part()->is_asked(session, argv)) the_part()->explain(session);
+      else show_help();
       return 1;
     } else if (is_option(argv[i], "-V", "--version")) {
       puts("tfprof " TFPROF_RELEASE);
@@ -261,7 +262,7 @@ static int take_options(int *argc, char **argv, struct session *session, struct 
     } else if ((taken = take_value(argv, &i, session, files))) {
       if (taken > 1) return taken;
     } else {
-      taken = classic_take_argument(session, argv, &i);
+      taken = the_part()->take_argument(session, argv, &i);
       if (taken < 0) return STATUS_USAGE + 1;
       if (!taken) return unknown_option(session, argv, argv[i]) + 1;
     }
@@ -397,8 +398,7 @@ static int open_and_answer(struct session *session, const struct files *files, c
     return usage("%s", "standard output is no terminal; give the SQL as an argument or on standard input");
   session->is_interactive = true;
   session_make_views(session); /* for completion, too */
-  if (session->classic->tells_reading) classic_tell_reading(session);
-  else greet(session);
+  if (!the_part()->greet(session)) greet(session);
   prompt_run(session);
   return 0;
 }
@@ -408,33 +408,32 @@ int main(int argc, char **argv) {
   struct files files = {.paths = calloc((size_t)argc, sizeof *files.paths)};
   make_errors_printable();
   setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
-  session.classic = classic_settings_create();
-  if (!session.classic || !files.paths) return usage("not enough memory%s", "");
+  if (!the_part()->create(&session) || !files.paths) return usage("not enough memory%s", "");
   if (report_is_asked(argv)) {
     int result = report_command(&session, argv);
-    classic_settings_free(session.classic);
+    the_part()->destroy(&session);
     free(files.paths);
     return result;
   }
   if (serve_is_asked(argv)) {
-    classic_settings_free(session.classic);
+    the_part()->destroy(&session);
     free(files.paths);
     return serve_command(argv);
   }
   int status = take_options(&argc, argv, &session, &files);
-  bool has_files = session.classic->file_count > 0;
+  bool has_files = the_part()->has_files(&session);
   if (!status && argc == 1 && !has_files && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN"))
-    status = (classic_tell_usage(&session) ? 0 : usage("no run is given%s", "")) + 1;
+    status = (the_part()->tell_usage(&session) ? 0 : usage("no run is given%s", "")) + 1;
   if (status) {
     free(files.paths);
-    classic_settings_free(session.classic);
+    the_part()->destroy(&session);
     return status - 1;
   }
   look_at_terminal(&session);
-  if (!session_begin(&session) || classic_open_files(&session) != SESSION_OK) {
+  if (!session_begin(&session) || the_part()->open_files(&session) != SESSION_OK) {
     free(files.paths);
     session_end(&session);
-    classic_settings_free(session.classic);
+    the_part()->destroy(&session);
     return STATUS_OPEN;
   }
   char help[80];
@@ -453,10 +452,10 @@ int main(int argc, char **argv) {
       most_runs = 0;
     }
   }
-  classic_begin(&session);
+  the_part()->begin(&session);
   status = open_and_answer(&session, &files, argv + 1, argc - 1, most_runs);
   free(files.paths);
   session_end(&session);
-  classic_settings_free(session.classic);
+  the_part()->destroy(&session);
   return status;
 }

@@ -8,7 +8,7 @@
 ** lines it has, and written after each statement, so that nothing is lost when the terminal is closed.
 */
 #include "prompt.h"
-#include "classic.h"
+#include "command_part.h"
 #include "commands.h"
 #include "complete.h"
 
@@ -152,7 +152,7 @@ static void take_line(char *line) {
     return;
   }
   bool is_empty = !script_is_pending(&prompt.script) && !line[strspn(line, " \t")];
-  if (is_empty) classic_answer_empty_line(prompt.script.session);
+  if (is_empty) the_part()->answer_empty_line(prompt.script.session);
   remember(line);
   handle(SIGTSTP, SIG_DFL);
   /* Pasted text may come as one line with line feeds in it. */

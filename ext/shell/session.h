@@ -19,7 +19,7 @@ struct session {
   sqlite3 *db;
   struct output_style style;
   struct destination destination; /* where results go */
-  struct classic_settings *classic; /* classic.h */
+  void *part_settings; /* command_part.h */
   sqlite3_stmt *work;  /* between session_begin_work() and session_end_work() */
   uint32_t *told;      /* damage_tell(): the profiles whose damage was told */
   size_t told_count, told_capacity;

@@ -1,14 +1,15 @@
 /* connection.c: see connection.h. */
 #include "vtab/connection.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "derive/derive.h"
-#include "vtab/classic_cache.h"
 #include "vtab/drawn_steps.h"
 #include "vtab/settings.h"
+#include "vtab/table_part.h"
 
 SQLITE_EXTENSION_INIT3
 
@@ -63,12 +64,33 @@ struct connection *connection_retain(struct connection *connection) {
   return connection;
 }
 
+int connection_begin_parts(struct connection *connection, const struct table_part *const *parts) {
+  connection->parts = parts;
+  int result = SQLITE_OK;
+  for (size_t i = 0; parts[i] && !result; i++) {
+    assert(i < MAXIMUM_PARTS);
+    result = parts[i]->begin(connection, &connection->part_data[i]);
+  }
+  return result;
+}
+
+static void end_parts(struct connection *connection) {
+  for (size_t i = 0; connection->parts && connection->parts[i]; i++)
+    if (connection->part_data[i]) connection->parts[i]->end(connection->part_data[i]);
+}
+
+void *connection_part_data(const struct connection *connection, const char *part) {
+  for (size_t i = 0; connection->parts && connection->parts[i]; i++)
+    if (strcmp(connection->parts[i]->name, part) == 0) return connection->part_data[i];
+  return NULL;
+}
+
 void connection_release(void *pointer) {
   struct connection *connection = pointer;
   if (!connection || --connection->references) return;
   settings_free(connection);
   drawn_steps_free(connection);
-  classic_cache_clear(connection);
+  end_parts(connection);
   store_set_hooks(connection->store, &(struct store_hooks){0}); /* a snapshot may keep the store longer */
   store_release(connection->store);
   free(connection->taken_views);

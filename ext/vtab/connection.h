@@ -13,11 +13,14 @@
 
 #include "store/store.h"
 
+enum { MAXIMUM_PARTS = 4 };
+
 struct connection {
   unsigned references;
   sqlite3 *db;
   struct store *store;
-  struct classic_cached *classic_models; /* vtab/classic_cache.h */
+  const struct table_part *const *parts; /* all of this build, ends at NULL: vtab/table_part.h; NULL: none yet */
+  void *part_data[MAXIMUM_PARTS];        /* what each of them keeps */
   struct setting *settings;              /* vtab/settings.h */
   struct drawn_steps *drawn_steps;       /* vtab/drawn_steps.h */
   const struct function_spec *const *functions; /* all that tfprof.c registers, ends at NULL: vtab/function_spec.h */
@@ -44,6 +47,11 @@ void connection_release(void *pointer); /* void *, so that it is a destructor fo
 struct connection *connection_find(sqlite3 *db, bool *is_of_other_build);
 /* Lets connection_find() find it. */
 int connection_publish(struct connection *connection);
+
+/* Lets the parts register what they have. Once; a code of SQLite. */
+int connection_begin_parts(struct connection *connection, const struct table_part *const *parts);
+/* What the part of that name keeps for the connection. */
+void *connection_part_data(const struct connection *connection, const char *part);
 
 /* Around every call into the store that may take long: lets it notice an interrupt, which needs a statement of this
 ** connection that must be gone again before SQLite can close it. */

@@ -19,8 +19,8 @@
 ** At least two blanks stand between the parts.  TYPE is INTEGER, REAL or TEXT; unit is - where there is none.  Checks
 ** have the columns of the view advise.
 **
-** What they read of tfprof is written temp.ops, and is embedded as tfprof_own.ops: see stored_select.h.  TEMP has no
-** more than the views and what the user fills, node_type_patterns.
+** What they read of tfprof is written temp.ops, and is embedded as tfprof_own.ops: see stored_select.h.  They find no
+** more than the views in TEMP.
 */
 #include <ctype.h>
 #include <stdbool.h>
@@ -221,8 +221,6 @@ static void write_parameters(FILE *out, const char *text, const char *path) {
 /* ---- tables ---- */
 
 static bool is_in_temp(const char *name, size_t length, const struct file *files, int count) {
-  static const char filled_by_user[] = "node_type_patterns";
-  if (length == sizeof filled_by_user - 1 && strncmp(name, filled_by_user, length) == 0) return true;
   for (int i = 0; i < count; i++) {
     if (files[i].is_view && strlen(files[i].name) == length && strncmp(files[i].name, name, length) == 0) return true;
   }

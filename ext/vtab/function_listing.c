@@ -8,8 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "vtab/classic_views.h"
 #include "vtab/function_spec.h"
+#include "vtab/table_part.h"
 #include "vtab/timeline_table.h"
 
 SQLITE_EXTENSION_INIT3
@@ -91,10 +91,8 @@ void function_listing(struct connection *connection, struct listing_rows *rows, 
   (void)used;
   add_registered(connection, rows);
   add_function(rows, "timeline", "table", &timeline_table_text, false);
-  for (int view = 0; view < CLASSIC_VIEW_count; view++) {
-    char name[CLASSIC_VIEW_NAME_BYTES];
-    classic_views_name(view, name);
-    add_function(rows, name, "table", &classic_view_texts[view], false);
-  }
+  for (const struct table_part *const *part = connection->parts; *part; part++)
+    for (const struct part_function *function = (*part)->functions; function->name; function++)
+      add_function(rows, function->name, "table", &function->text, false);
   add_stored(rows);
 }

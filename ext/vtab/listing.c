@@ -13,11 +13,11 @@
 #include "read/read.h"
 #include "schema/reasons.h"
 #include "store/snapshot.h"
-#include "vtab/classic_cache.h"
 #include "vtab/findings.h"
 #include "vtab/function_listing.h"
 #include "vtab/listing_rows.h"
 #include "vtab/stored_views.h"
+#include "vtab/table_part.h"
 #include "vtab/timeline_table.h"
 
 SQLITE_EXTENSION_INIT3
@@ -113,6 +113,18 @@ static void add_table(struct listing_rows *rows, const struct table_spec *table,
   sqlite3_free(message);
 }
 
+/* Rows of the table of a part that the user fills; -1: it is not there. */
+static sqlite3_int64 count_user_rows(const struct connection *connection, const struct table_part *part) {
+  sqlite3_stmt *statement = NULL;
+  sqlite3_int64 count = -1;
+  char *sql = part->user_table ? sqlite3_mprintf("SELECT count(*) FROM temp.\"%w\"", part->user_table->name) : NULL;
+  bool is_there = sql && sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL) == SQLITE_OK;
+  if (is_there && sqlite3_step(statement) == SQLITE_ROW) count = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_free(sql);
+  return count;
+}
+
 static void list_tables(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   uint64_t counts[TABLE_count] = {0};
   if (used & 2) count_rows(connection, rows, counts);
@@ -123,8 +135,10 @@ static void list_tables(struct connection *connection, struct listing_rows *rows
               namesakes ? tell_namesakes(namesakes, schema_tables[table].name) : NULL);
   }
   sqlite3_finalize(namesakes);
-  sqlite3_int64 types = classic_types_count(connection);
-  if (types >= 0) add_table(rows, &classic_types_table, types, NULL);
+  for (const struct table_part *const *part = connection->parts; *part; part++) {
+    sqlite3_int64 count = count_user_rows(connection, *part);
+    if (count >= 0) add_table(rows, (*part)->user_table, count, NULL);
+  }
 }
 
 static const char *type_name(enum column_type type) {
@@ -161,7 +175,8 @@ static void add_listing_columns(struct listing_rows *rows);
 static void list_columns(struct connection *connection, struct listing_rows *rows, sqlite3_uint64 used) {
   for (unsigned table = 0; table < TABLE_count; table++)
     if (!schema_tables[table].is_cache || used >> COLUMNS_IS_CACHE & 1) add_columns(rows, &schema_tables[table]);
-  if (classic_types_count(connection) >= 0) add_columns(rows, &classic_types_table);
+  for (const struct table_part *const *part = connection->parts; *part; part++)
+    if (count_user_rows(connection, *part) >= 0) add_columns(rows, (*part)->user_table);
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     add_described(rows, select->name, select->columns);
     if (strcmp(select->name, "advise") == 0) add_described(rows, FINDINGS_TABLE, select->columns);

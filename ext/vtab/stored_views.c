@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vtab/classic_cache.h"
 #include "vtab/findings.h"
+#include "vtab/table_part.h"
 
 SQLITE_EXTENSION_INIT3
 
@@ -195,7 +195,9 @@ static int take_names(struct connection *connection, struct present *present, bo
 /* Makes what is wanted and not there. */
 static int create_wanted(struct connection *connection, bool *wanted, struct present *present, unsigned *created,
                          char **message) {
-  int result = run_view_sql(connection->db, classic_types_sql, message);
+  int result = SQLITE_OK;
+  for (const struct table_part *const *part = connection->parts; *part && !result; part++)
+    if ((*part)->user_table) result = run_view_sql(connection->db, (*part)->user_table_sql, message);
   if (!result) result = take_names(connection, present, wanted, message);
   for (size_t i = 0; stored_selects[i].name && !result; i++) {
     if (stored_selects[i].parameters || present->is_ours[i] || !wanted[i]) continue;

@@ -5,9 +5,9 @@
 #include "vtab/connection.h"
 #include "vtab/stored_select.h"
 
-/* Makes those that are missing, and the table node_type_patterns; *created counts the views. What the user has of such
-** a name in TEMP stays, and ours is called tfprof_own_NAME then. On failure *message may say why (to be freed with
-** sqlite3_free), and what could not be made can be made later. */
+/* Makes those that are missing, and the tables of parts that the user fills (table_part.h); *created counts the views.
+** What the user has of such a name in TEMP stays, and ours is called tfprof_own_NAME then. On failure *message may say
+** why (to be freed with sqlite3_free), and what could not be made can be made later. */
 int stored_views_create(struct connection *connection, unsigned *created, char **message);
 /* The same for no more than a text of SQL can ask for: the views whose names are in it, and those that they read. */
 int stored_views_create_for(struct connection *connection, const char *sql, unsigned *created, char **message);

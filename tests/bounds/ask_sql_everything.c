@@ -42,7 +42,7 @@
 #include <unistd.h>
 
 #include "linked.h"
-#include "vtab/classic_cache.h"
+#include "classic/vtab/classic_cache.h"
 #include "vtab/connection.h"
 
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "classic/classic.h"
+#include "classic/views/classic.h"
 #include "derive/derive.h"
-#include "read/tensorflow/tensorflow.h"
+#include "classic/read/tensorflow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

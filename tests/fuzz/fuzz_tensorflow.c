@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "derive/derive.h"
-#include "read/tensorflow/tensorflow.h"
+#include "classic/read/tensorflow.h"
 #include "read_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -312,7 +312,7 @@ def difference(ours, theirs, place=""):
 
 def python_profiler():
     os.environ["TFPROF_PROGRAM"] = TFPROF
-    path = os.path.join(HERE, "..", "..", "capture", "python", "_tfprof_profiler.py")
+    path = os.path.join(HERE, "..", "..", "ext", "classic", "python", "_tfprof_profiler.py")
     spec = importlib.util.spec_from_file_location("_tfprof_profiler", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -617,7 +617,8 @@ def test_advise_with_mistakes():
                          ("-no_option 3", "no option -no_option; the options are -checkers"),
                          ("-count many", "-count takes a number, not 'many'"),
                          ("-checkers",
-                          "-checkers needs names, parted by commas; the checkers are AcceleratorUtilizationChecker, "),
+                          "-checkers needs names, separated by commas; the checkers are "
+                          "AcceleratorUtilizationChecker, "),
                          ("JobChecker", "begin with a hyphen")):
         status, out, error = tfprof(*GRAPH, "advise " + words)
         assert (status, out) == (1, "") and wrong in error, (words, out, error)

@@ -19,7 +19,7 @@ SEVERITY = r'"(error|warning|info)"'
 TRIPLES = SEVERITY + r",\s*" + r'"([a-z0-9_]+)"'
 LISTS = {
     "ext/read/json/finish.c": TRIPLES,
-    "ext/read/tensorflow/publish.c": TRIPLES,
+    "ext/classic/read/publish.c": TRIPLES,
     "ext/read/xplane/list.c": TRIPLES,
     "ext/derive/steps/steps.c": TRIPLES,
     "ext/derive/links/nesting.c": TRIPLES,

@@ -7,7 +7,7 @@
 #include "read/dump/dump.h"
 
 #include "read/dump/guests.h"
-#include "read/dump/sessions.h"
+#include "read/dump/guest_parts.h"
 #include "read/dump/windows.h"
 
 #include <stdio.h>
@@ -229,7 +229,7 @@ static enum tfprof_status take_frames(struct profile *profile, struct tfprof_err
   if (!status && !is_saved(file))
     status = dump_windows_take(profile, profile->source_mark, file->frame_count, error);
   if (!status && !is_saved(file))
-    status = dump_sessions_take(profile, profile->source_mark, file->frame_count, error);
+    status = dump_guest_parts_take(profile, profile->source_mark, file->frame_count, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     if (!is_shown((int)table) || dump_is_made_again(table) || !source->numbers[table].rows) continue;
     const struct older *found = find_older(source, table);

@@ -1,6 +1,6 @@
 /* guests.h: profiles of files that a dump names, whose rows are rows of the dump's own profile.
 **
-** Those are files of windows of the framework's profiler (windows.h) and of runs of sessions (sessions.h).
+** Those are files of windows of the framework's profiler (windows.h) and of runs of sessions (classic/read/sessions.h).
 ** Each is read by its own reader into a store apart, the same for all of them; its rows follow the rows that the dump
 ** has so far, so that row numbers stay as the dump grows.  Texts, references and times are exchanged when a column is
 ** asked for.  Rows that stand for the same thing as one before (threads, devices, nodes of a graph) are not taken

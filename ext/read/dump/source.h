@@ -1,5 +1,5 @@
 /* source.h: what the parts of the dump reader share: dump.c (files), numbers.c (rows), strings.c (texts), load.c
-** (columns), span.c (times that need more care), guests.c (files that a dump names, of windows.c and sessions.c),
+** (columns), span.c (times that need more care), guests.c (files that a dump names, of windows.c and guest_parts.c),
 ** damage.c (what is wrong). */
 #ifndef TFPROF_DUMP_SOURCE_H
 #define TFPROF_DUMP_SOURCE_H

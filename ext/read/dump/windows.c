@@ -22,7 +22,7 @@
 
 #include "base/hash.h"
 #include "read/dump/guests.h"
-#include "read/tensorflow/files.h"
+#include "read/file/message_head.h"
 #include "read/xplane/xplane.h"
 
 enum { MAXIMUM_WINDOWS = 4096, CLOCK_SLACK_NS = 1000000 };
@@ -139,7 +139,8 @@ static enum tfprof_status check_beginning(const char *path, struct tfprof_error 
   FILE *file = stat(path, &info) || !S_ISREG(info.st_mode) ? NULL : fopen(path, "rbe");
   if (!file) return error_set(error, TFPROF_NOT_FOUND, "there is no such file beside the recording");
   size_t length = fread(head, 1, sizeof head, file);
-  bool is_space = !tf_is_trace(head, length) && xplane_reader.probe(path, head, length).format == &read_format_xplane;
+  const struct read_format *format = xplane_reader.probe(path, head, length).format;
+  bool is_space = !is_trace_message(head, length) && format == &read_format_xplane;
   fclose(file);
   return is_space ? TFPROF_OK : error_set(error, TFPROF_WRONG_KIND, "the file is no XSpace");
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "read/open/log_directory.h"
-#include "read/tensorflow/files.h"
+#include "read/file/message_head.h"
 
 enum { MAXIMUM_BESIDE = 500 /* files that are looked into */ };
 
@@ -59,7 +59,7 @@ static const char *describe(const char *name, const struct file_head *head) {
            "(.xplane.pb) has, with times";
   if (strcmp(name, "fingerprint.pb") == 0 || strcmp(name, "keras_metadata.pb") == 0)
     return "a part of a SavedModel, whose graph is in saved_model.pb";
-  if (tf_is_trace(head->bytes, head->length))
+  if (is_trace_message(head->bytes, head->length))
     return "trace events of TensorFlow (tensorflow.profiler.Trace), not an XSpace; the profiler session that made them "
            "exports that, too (.xplane.pb)";
   if (head_begins(head, "saved_model_schema_version", 26)) return "a SavedModel as text; save it as saved_model.pb";
