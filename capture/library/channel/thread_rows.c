@@ -36,7 +36,7 @@ static const struct table_form threads_form = TABLE_FORM(threads, TABLE_DEFINITI
 
 int64_t thread_row_plus_one[THREAD_MAXIMUM];
 static struct row_buffer rows;
-static struct row_map of_tids;        /* tid to row: of two threads that had one number, the later one; bounded */
+static struct key_map of_tids;        /* tid to row: of two threads that had one number, the later one; bounded */
 static uint32_t pid, kind, of_stream; /* kinds: strings */
 
 bool thread_rows_open(struct recorder *recorder) {
@@ -48,7 +48,7 @@ bool thread_rows_open(struct recorder *recorder) {
   return row_tables_add(&recorder->tables, &rows, &threads_form);
 }
 
-void thread_rows_close(void) { row_map_end(&of_tids); }
+void thread_rows_close(void) { key_map_end(&of_tids); }
 
 static uint32_t keep_text(struct recorder *recorder, const char *text, size_t length) {
   return texts_keep(&recorder->texts, recorder->writer, text, length);
@@ -77,17 +77,17 @@ static int64_t add_host_thread(uint32_t tid, uint32_t name, uint32_t mark) {
   row_set(&rows, row, THREAD_PID, pid);
   row_set(&rows, row, THREAD_TID, tid);
   row_set(&rows, row, THREAD_LOGICAL, thread_row_logical(number));
-  row_map_bound(&of_tids); /* the rows of threads that live are with their structures */
-  struct row_map_entry *entry = row_map_entry(&of_tids, 0, tid);
+  key_map_bound(&of_tids); /* the rows of threads that live are with their structures */
+  struct key_map_entry *entry = key_map_entry(&of_tids, 0, tid);
   if (!entry) return number;
-  if (!entry->row_plus_one) row_map_added(&of_tids);
+  if (!entry->row_plus_one) key_map_added(&of_tids);
   entry->row_plus_one = (uint32_t)(number + 1) | mark;
   return number;
 }
 
 /* Its name is Python's, or the one that the system has for it now: threads are named after they have begun. */
 int64_t thread_row_add(struct recorder *recorder, const struct capture_thread *thread) {
-  struct row_map_entry *entry = row_map_entry(&of_tids, 0, thread->tid);
+  struct key_map_entry *entry = key_map_entry(&of_tids, 0, thread->tid);
   int64_t number;
   if (entry && entry->row_plus_one & UNCLAIMED) {
     entry->row_plus_one &= ~UNCLAIMED;
@@ -101,7 +101,7 @@ int64_t thread_row_add(struct recorder *recorder, const struct capture_thread *t
 }
 
 int64_t thread_row_of_tid(struct recorder *recorder, uint32_t tid) {
-  struct row_map_entry *entry = row_map_entry(&of_tids, 0, tid);
+  struct key_map_entry *entry = key_map_entry(&of_tids, 0, tid);
   if (entry && entry->row_plus_one) return (int64_t)(entry->row_plus_one & ~UNCLAIMED) - 1;
   for (unsigned number = thread_count(); number; number--) {
     const struct capture_thread *thread = thread_of_number(number);

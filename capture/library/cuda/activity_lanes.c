@@ -15,9 +15,9 @@ bool activity_lanes_begin(struct activity_lanes *lanes, struct recorder *recorde
 
 void activity_lanes_end(struct activity_lanes *lanes) {
   device_clock_end(&lanes->clock);
-  row_map_end(&lanes->streams);
-  row_map_end(&lanes->contexts);
-  row_map_end(&lanes->priorities);
+  key_map_end(&lanes->streams);
+  key_map_end(&lanes->contexts);
+  key_map_end(&lanes->priorities);
 }
 
 void activity_lanes_renumber(struct activity_lanes *lanes) {
@@ -40,18 +40,18 @@ int64_t activity_thread(struct activity_lanes *lanes, uint32_t tid) {
   return lanes->last_thread.row - 1;
 }
 
-static void put_entry(struct row_map *map, uint64_t high, uint64_t low, uint32_t value_plus_one) {
-  struct row_map_entry *entry = row_map_entry(map, high, low);
+static void put_entry(struct key_map *map, uint64_t high, uint64_t low, uint32_t value_plus_one) {
+  struct key_map_entry *entry = key_map_entry(map, high, low);
   if (!entry) return;
-  if (!entry->row_plus_one) row_map_added(map);
+  if (!entry->row_plus_one) key_map_added(map);
   entry->row_plus_one = value_plus_one;
 }
 
 int64_t activity_stream_row(struct activity_lanes *lanes, uint32_t device, uint32_t context, uint32_t stream) {
-  struct row_map_entry *known = row_map_entry(&lanes->streams, context, stream);
+  struct key_map_entry *known = key_map_entry(&lanes->streams, context, stream);
   if (known && known->row_plus_one) return (int64_t)known->row_plus_one - 1;
   struct stream_lane lane = {.device = activity_device(lanes, device), .context = context, .stream = stream};
-  struct row_map_entry *made = row_map_entry(&lanes->priorities, context, stream);
+  struct key_map_entry *made = key_map_entry(&lanes->priorities, context, stream);
   if (made && made->row_plus_one) {
     lane.has_priority = true;
     lane.priority = (int32_t)(made->row_plus_one - 1);
@@ -65,7 +65,7 @@ int64_t activity_stream_row(struct activity_lanes *lanes, uint32_t device, uint3
 }
 
 int64_t activity_device_of_context(struct activity_lanes *lanes, uint32_t context) {
-  struct row_map_entry *known = row_map_entry(&lanes->contexts, 0, context);
+  struct key_map_entry *known = key_map_entry(&lanes->contexts, 0, context);
   return known && known->row_plus_one ? activity_device(lanes, known->row_plus_one - 1) : -1;
 }
 

@@ -20,9 +20,9 @@ struct activity_lanes {
   struct recorder *recorder;
   struct device_clock clock;
   struct correlations correlations;
-  struct row_map streams;    /* context and stream to row of threads */
-  struct row_map contexts;   /* to the device's number */
-  struct row_map priorities; /* of streams that were made, before they have a row */
+  struct key_map streams;    /* context and stream to row of threads */
+  struct key_map contexts;   /* to the device's number */
+  struct key_map priorities; /* of streams that were made, before they have a row */
   struct {
     uint64_t key;
     int64_t row;

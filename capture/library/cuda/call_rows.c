@@ -189,7 +189,7 @@ void call_rows_add_sync(struct activity_lanes *lanes, const struct cupti_synchro
   if (record->type && record->type < 5) row_set(rows, row, SYNC_KIND, sync_kinds[record->type]);
   activity_set_span(lanes, rows, row, SYNC_START, record->start, record->end);
   activity_set_row(rows, row, SYNC_DEVICE, device);
-  struct row_map_entry *known = row_map_entry(&lanes->contexts, 0, record->context);
+  struct key_map_entry *known = key_map_entry(&lanes->contexts, 0, record->context);
   uint32_t number = known && known->row_plus_one ? known->row_plus_one - 1 : UINT32_MAX;
   if (has_stream && number != UINT32_MAX)
     activity_set_row(rows, row, SYNC_THREAD, activity_stream(lanes, number, record->context, record->stream));

@@ -97,7 +97,7 @@ struct configuration {
 _Static_assert(sizeof(struct configuration) % 8 == 0, "hashed by words");
 
 static struct row_buffer kernels, configurations;
-static struct row_map known; /* two hashes of a configuration to its row */
+static struct key_map known; /* two hashes of a configuration to its row */
 static struct known_name {
   const char *address;
   char *text; /* a copy: another name may come to lie there */
@@ -134,7 +134,7 @@ void kernel_rows_close(void) {
   free(first_kernels);
   names = NULL;
   calls = first_kernels = NULL;
-  row_map_end(&known);
+  key_map_end(&known);
 }
 
 static uint32_t name_string(struct recorder *recorder, const char *address) {
@@ -175,10 +175,10 @@ static uint32_t configuration_row(const struct configuration *key) {
   memcpy(words, key, sizeof words);
   uint64_t first = hash_words(words, sizeof words / 8), second = HASH_FNV1A_START;
   for (size_t i = 0; i < sizeof words / 8; i++) second = (second ^ words[i]) * HASH_FACTOR_1;
-  if (known.used >= CONFIGURATIONS_MAXIMUM) row_map_end(&known);
-  struct row_map_entry *entry = row_map_entry(&known, first, second);
+  if (known.used >= CONFIGURATIONS_MAXIMUM) key_map_end(&known);
+  struct key_map_entry *entry = key_map_entry(&known, first, second);
   if (!entry) return 0;
-  if (!entry->row_plus_one && (entry->row_plus_one = add_configuration(key))) row_map_added(&known);
+  if (!entry->row_plus_one && (entry->row_plus_one = add_configuration(key))) key_map_added(&known);
   return entry->row_plus_one;
 }
 

@@ -11,7 +11,7 @@
 #include "nvtx_ranges.h"
 #include "nvtx_schemas.h"
 #include "nvtx_texts.h"
-#include "recorder/row_map.h"
+#include "recorder/key_map.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static struct {
   struct row_buffer instants;
   uint32_t *strings; /* by number of text; 0: it has none yet */
   uint32_t other, user; /* strings */
-  struct row_map categories; /* domain and category to string */
+  struct key_map categories; /* domain and category to string */
   uint32_t categories_seen;  /* nvtx_categories_named when that was */
   struct kept_payload *payloads[THREAD_MAXIMUM]; /* by number of thread, from 1 on: PAYLOADS_KEPT */
   struct last_row { /* of the thread that had the structure of that number last */
@@ -69,7 +69,7 @@ void nvtx_rows_close(bool in_child) {
   (void)in_child;
   if (rows.strings) munmap(rows.strings, NVTX_TEXT_NUMBERS * sizeof *rows.strings);
   rows.strings = NULL;
-  row_map_end(&rows.categories);
+  key_map_end(&rows.categories);
   for (unsigned i = 0; i < THREAD_MAXIMUM; i++) {
     free(rows.payloads[i]);
     rows.payloads[i] = NULL;
@@ -91,10 +91,10 @@ static uint32_t text_string(struct recorder *recorder, uint32_t number) {
 static uint32_t category_string(struct recorder *recorder, unsigned domain, uint32_t category) {
   uint32_t named = atomic_load(&nvtx_categories_named);
   if (named != rows.categories_seen) {
-    row_map_end(&rows.categories);
+    key_map_end(&rows.categories);
     rows.categories_seen = named;
   }
-  struct row_map_entry *entry = row_map_entry(&rows.categories, domain, category);
+  struct key_map_entry *entry = key_map_entry(&rows.categories, domain, category);
   if (entry && entry->row_plus_one) return entry->row_plus_one;
   uint32_t text = nvtx_category_text(domain, category), string;
   char number[16];
@@ -103,7 +103,7 @@ static uint32_t category_string(struct recorder *recorder, unsigned domain, uint
                 : texts_keep(&recorder->texts, recorder->writer, number, strlen(number));
   if (entry && string) {
     entry->row_plus_one = string;
-    row_map_added(&rows.categories);
+    key_map_added(&rows.categories);
   }
   return string;
 }

@@ -54,7 +54,7 @@ static struct {
   struct row_buffer frames, traces;
   struct awaited_frame *awaited;
   uint32_t awaited_count, awaited_capacity;
-  struct row_map frame_map, trace_map;
+  struct key_map frame_map, trace_map;
   uint64_t *trace_hashes; /* by row */
   uint32_t *trace_depths;
   uint32_t trace_count, trace_capacity;
@@ -69,8 +69,8 @@ bool stack_rows_open(struct recorder *recorder) {
 }
 
 void stack_rows_close(void) {
-  row_map_end(&stacks.frame_map);
-  row_map_end(&stacks.trace_map);
+  key_map_end(&stacks.frame_map);
+  key_map_end(&stacks.trace_map);
   free(stacks.trace_hashes);
   free(stacks.trace_depths);
   free(stacks.awaited);
@@ -174,7 +174,7 @@ static bool traces_are_full(void) { return stacks.trace_count >= TRACE_MAXIMUM +
 
 /* -1: no memory, or it would be a new one, of a trace that is not kept. */
 static int64_t frame_row(struct recorder *recorder, const struct code_copy *code, int32_t line) {
-  struct row_map_entry *entry = row_map_entry(&stacks.frame_map, (uint64_t)code->file << 32 | code->function,
+  struct key_map_entry *entry = key_map_entry(&stacks.frame_map, (uint64_t)code->file << 32 | code->function,
                                               (uint64_t)(uint32_t)code->first_line << 32 | (uint32_t)line);
   if (!entry) return -1;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
@@ -188,7 +188,7 @@ static int64_t frame_row(struct recorder *recorder, const struct code_copy *code
   if (!stacks.python) stacks.python = dump_writer_string(recorder->writer, "python", 6);
   if (stacks.python) row_set(&stacks.frames, row, FRAME_LANGUAGE, stacks.python);
   entry->row_plus_one = (uint32_t)(stacks.frames.first_row + row) + 1;
-  row_map_added(&stacks.frame_map);
+  key_map_added(&stacks.frame_map);
   return (int64_t)entry->row_plus_one - 1;
 }
 
@@ -211,7 +211,7 @@ int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct 
   int64_t frame = frame_row(recorder, code, line);
   if (parent < 0) parent = -1;
   if (frame < 0) return TRACE_LOST;
-  struct row_map_entry *entry = row_map_entry(&stacks.trace_map, (uint64_t)(parent + 1), (uint64_t)frame);
+  struct key_map_entry *entry = key_map_entry(&stacks.trace_map, (uint64_t)(parent + 1), (uint64_t)frame);
   if (!entry) return TRACE_LOST;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
   bool is_full = stacks.trace_count >= TRACE_MAXIMUM;
@@ -230,6 +230,6 @@ int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct 
   stacks.trace_hashes[stacks.trace_count] = hash;
   stacks.trace_depths[stacks.trace_count++] = depth;
   entry->row_plus_one = (uint32_t)(stacks.traces.first_row + row) + 1;
-  row_map_added(&stacks.trace_map);
+  key_map_added(&stacks.trace_map);
   return (int64_t)entry->row_plus_one - 1;
 }

@@ -9,14 +9,14 @@ enum {
 };
 
 void texts_end(struct texts *texts) {
-  row_map_end(&texts->strings);
+  key_map_end(&texts->strings);
   memset(texts, 0, sizeof *texts);
 }
 
 /* Two hashes of 64 bits stand for the text. */
 uint32_t texts_keep(struct texts *texts, struct dump_writer *writer, const char *text, size_t length) {
-  struct row_map_entry *entry =
-      row_map_entry(&texts->strings, hash_bytes(text, length), hash_fnv1a(HASH_FNV1A_START, text, length));
+  struct key_map_entry *entry =
+      key_map_entry(&texts->strings, hash_bytes(text, length), hash_fnv1a(HASH_FNV1A_START, text, length));
   if (entry && entry->row_plus_one) return entry->row_plus_one;
   if (!entry || texts->bytes >= KEPT_TEXT_BYTES) {
     texts->refused++;
@@ -26,6 +26,6 @@ uint32_t texts_keep(struct texts *texts, struct dump_writer *writer, const char 
   if (!string) return 0; /* which the writer counts */
   texts->bytes += length + TEXT_OVERHEAD;
   entry->row_plus_one = string;
-  row_map_added(&texts->strings);
+  key_map_added(&texts->strings);
   return string;
 }

@@ -6,10 +6,10 @@
 #define TFPROF_CAPTURE_TEXTS_H
 
 #include "dump/writer.h"
-#include "row_map.h"
+#include "key_map.h"
 
 struct texts {
-  struct row_map strings; /* hash of the text to string */
+  struct key_map strings; /* hash of the text to string */
   uint64_t bytes, refused;
 };
 

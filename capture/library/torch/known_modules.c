@@ -5,7 +5,7 @@
 
 #include "base/address_map.h"
 #include "base/list.h"
-#include "recorder/row_map.h"
+#include "recorder/key_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static struct {
   unsigned wanted_count;
   struct model *models;
   uint32_t model_count, model_capacity, numbers_kept;
-  struct row_map by_signature;
+  struct key_map by_signature;
   uint64_t refused;
 } known;
 
@@ -131,7 +131,7 @@ void known_modules_reset(void) {
   for (uint32_t i = 0; i < known.model_count; i++) free(known.models[i].numbers);
   free(known.models);
   free(known.slots.entries);
-  row_map_end(&known.by_signature);
+  key_map_end(&known.by_signature);
   memset(&known, 0, sizeof known);
 }
 
@@ -243,13 +243,13 @@ static uint32_t find_gone(uint32_t first, unsigned count) {
 uint32_t known_model_begin(uintptr_t root, uint64_t signature, const uintptr_t *modules, unsigned count,
                            bool *is_again) {
   pthread_mutex_lock(&known_modules_lock);
-  struct row_map_entry *entry = row_map_entry(&known.by_signature, signature, 0);
+  struct key_map_entry *entry = key_map_entry(&known.by_signature, signature, 0);
   uint32_t first = entry ? entry->row_plus_one : 0, place = find_gone(first, count);
   *is_again = place != 0;
   if (!place && entry && (place = new_model(signature, count))) {
     known.models[place - 1].next = first;
     entry->row_plus_one = place;
-    if (!first) row_map_added(&known.by_signature);
+    if (!first) key_map_added(&known.by_signature);
   }
   struct model *model = place ? &known.models[place - 1] : NULL;
   for (unsigned i = 0; i < count && model; i++) {

@@ -105,7 +105,7 @@ static struct {
   bool has_left_out;  /* since all that is live has rows */
   bool is_spoken_for; /* steps with ops stand for those without */
   struct left_out_memory left_out;
-  struct row_map total_map; /* trace and pool to place in `sums` + 1 */
+  struct key_map total_map; /* trace and pool to place in `sums` + 1 */
   struct memory_total *sums;
   uint32_t sum_count, sum_capacity;
   uint64_t seconds;
@@ -146,7 +146,7 @@ void memory_rows_close(struct live_memory *live) {
   }
   for (unsigned i = 0; i < POOL_MAXIMUM; i++) live_memory_end(&rows.pools[i].live);
   left_out_end(&rows.left_out);
-  row_map_end(&rows.total_map);
+  key_map_end(&rows.total_map);
   free(rows.sums);
 }
 
@@ -205,13 +205,13 @@ static bool add_event(struct recorder *recorder, const struct memory_event *even
 /* ---- Sums. */
 
 static struct memory_total *find_sum(uint32_t trace, unsigned pool) {
-  struct row_map_entry *entry = row_map_entry(&rows.total_map, trace, pool + 1);
+  struct key_map_entry *entry = key_map_entry(&rows.total_map, trace, pool + 1);
   if (!entry) return NULL;
   if (entry->row_plus_one) return &rows.sums[entry->row_plus_one - 1];
   if (!array_room(rows.sums, rows.sum_count, rows.sum_capacity)) return NULL;
   rows.sums[rows.sum_count] = (struct memory_total){.trace = trace, .pool = pool};
   entry->row_plus_one = ++rows.sum_count;
-  row_map_added(&rows.total_map);
+  key_map_added(&rows.total_map);
   return &rows.sums[rows.sum_count - 1];
 }
 

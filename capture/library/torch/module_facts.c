@@ -8,7 +8,7 @@
 #include "python/python_code.h"
 #include "python/python_frames.h"
 #include "recorder/gate.h"
-#include "recorder/row_map.h"
+#include "recorder/key_map.h"
 #include "torch_inputs.h"
 
 #include <stdlib.h>
@@ -99,7 +99,7 @@ struct walk {
   void *facts;        /* a list */
   void **waiting;     /* modules, which are referred to; the next one is the last */
   unsigned waiting_count, waiting_capacity;
-  struct row_map visited; /* by address: how many came before it, and one */
+  struct key_map visited; /* by address: how many came before it, and one */
   uintptr_t *fresh;   /* the modules that were held just now */
   unsigned fresh_count, fresh_capacity;
   struct seen_module *seen; /* those among them whose numbers may be in the file */
@@ -303,13 +303,13 @@ static bool walk_tree(struct walk *walk, void *root) {
   struct quiet quiet = quiet_begin();
   while (walk->waiting_count && is_whole) {
     void *module = walk->waiting[--walk->waiting_count];
-    struct row_map_entry *entry = row_map_entry(&walk->visited, (uintptr_t)module, 0);
+    struct key_map_entry *entry = key_map_entry(&walk->visited, (uintptr_t)module, 0);
     is_whole = entry != NULL;
     if (entry && entry->row_plus_one) {
       sign(walk, entry->row_plus_one);
     } else if (entry) {
       entry->row_plus_one = walk->visited.used + 1;
-      row_map_added(&walk->visited);
+      key_map_added(&walk->visited);
       is_whole = append_new(walk->facts, facts_of_module(walk, module));
     }
     python_api.decrement(module);
@@ -322,7 +322,7 @@ static bool walk_tree(struct walk *walk, void *root) {
 
 static void walk_end(struct walk *walk) {
   if (walk->facts) python_api.decrement(walk->facts);
-  row_map_end(&walk->visited);
+  key_map_end(&walk->visited);
   free(walk->waiting);
   free(walk->fresh);
   free(walk->seen);
@@ -371,7 +371,7 @@ bool module_facts_add_numbers(void *news) {
 static bool look_at_caller(void *module, void *caller, void *news, bool *is_part) {
   struct walk walk;
   bool is_done = walk_tree(&walk, caller);
-  struct row_map_entry *entry = is_done ? row_map_entry(&walk.visited, (uintptr_t)module, 0) : NULL;
+  struct key_map_entry *entry = is_done ? key_map_entry(&walk.visited, (uintptr_t)module, 0) : NULL;
   *is_part = entry && entry->row_plus_one;
   if (*is_part) is_done = add_news(news, 0, walk.facts);
   walk_end(&walk);

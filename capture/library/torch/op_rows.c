@@ -41,9 +41,9 @@ static struct {
   uint32_t categories[4], other_names, exception; /* strings */
   uint64_t unresolved;             /* ops without a name or a thread: no row */
   uint64_t long_names;             /* texts of NAME_MAXIMUM bytes, which is where they are cut */
-  struct row_map logical;          /* PyTorch's number of a thread to its row */
-  struct row_map optimizers;       /* to their numbers */
-  struct row_map input_map;        /* the three texts of an op's inputs to their place in input_texts */
+  struct key_map logical;          /* PyTorch's number of a thread to its row */
+  struct key_map optimizers;       /* to their numbers */
+  struct key_map input_map;        /* the three texts of an op's inputs to their place in input_texts */
   struct input_texts *input_texts; /* as many as input_map has */
   size_t input_capacity;
 } rows;
@@ -77,9 +77,9 @@ void op_rows_thread_over(struct recorder *recorder, const struct capture_thread 
 void op_rows_close(bool in_child) {
   (void)in_child;
   for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear_ops(&rows.of_thread[i]);
-  row_map_end(&rows.input_map);
-  row_map_end(&rows.logical);
-  row_map_end(&rows.optimizers);
+  key_map_end(&rows.input_map);
+  key_map_end(&rows.logical);
+  key_map_end(&rows.optimizers);
   free(rows.input_texts);
 }
 
@@ -87,15 +87,15 @@ void op_rows_close(bool in_child) {
 
 /* The number of these three texts together, from 1; 0: no memory. */
 static uint64_t keep_inputs(struct input_texts texts) {
-  struct row_map_entry *entry =
-      row_map_entry(&rows.input_map, (uint64_t)texts.shapes << 32 | texts.types, texts.values);
+  struct key_map_entry *entry =
+      key_map_entry(&rows.input_map, (uint64_t)texts.shapes << 32 | texts.types, texts.values);
   if (!entry) return 0;
   if (entry->row_plus_one) return entry->row_plus_one;
   uint32_t count = rows.input_map.used;
   if (!array_room(rows.input_texts, count, rows.input_capacity)) return 0;
   rows.input_texts[count] = texts;
   entry->row_plus_one = count + 1;
-  row_map_added(&rows.input_map);
+  key_map_added(&rows.input_map);
   return entry->row_plus_one;
 }
 
@@ -131,11 +131,11 @@ static void take_pin(struct thread_ops *its, const struct capture_thread *thread
 /* ---- Threads. */
 
 static void note_logical(struct thread_ops *its, const struct capture_thread *thread, int64_t row) {
-  if (row_map_bound(&rows.logical)) /* those that live are noted again */
+  if (key_map_bound(&rows.logical)) /* those that live are noted again */
     for (unsigned i = 0; i < THREAD_MAXIMUM; i++) rows.of_thread[i].is_numbered = false;
-  struct row_map_entry *entry = row_map_entry(&rows.logical, thread->logical_thread, 0);
+  struct key_map_entry *entry = key_map_entry(&rows.logical, thread->logical_thread, 0);
   if (!entry || !thread->logical_thread) return;
-  if (!entry->row_plus_one) row_map_added(&rows.logical);
+  if (!entry->row_plus_one) key_map_added(&rows.logical);
   entry->row_plus_one = (uint32_t)(row + 1);
   its->is_numbered = true;
 }
@@ -143,17 +143,17 @@ static void note_logical(struct thread_ops *its, const struct capture_thread *th
 /* What stands in threads.logical_thread of the thread that PyTorch numbers so. Of one that has recorded nothing yet: a
 ** number that no thread has. */
 static int64_t logical_of(uint32_t forward_thread) {
-  const struct row_map_entry *entry = row_map_entry(&rows.logical, forward_thread, 0);
+  const struct key_map_entry *entry = key_map_entry(&rows.logical, forward_thread, 0);
   return entry && entry->row_plus_one ? thread_row_logical(entry->row_plus_one - 1)
                                       : ((int64_t)1 << 40) + forward_thread;
 }
 
 /* By their first steps; `object` is what optimizer_objects.h has for it. 0: no memory, or too many. */
 static uint32_t optimizer_number(uint32_t object) {
-  if (rows.optimizers.used >= ROW_MAP_BOUND) return 0;
-  struct row_map_entry *entry = row_map_entry(&rows.optimizers, object, 0);
+  if (rows.optimizers.used >= KEY_MAP_BOUND) return 0;
+  struct key_map_entry *entry = key_map_entry(&rows.optimizers, object, 0);
   if (entry && !entry->row_plus_one) {
-    row_map_added(&rows.optimizers);
+    key_map_added(&rows.optimizers);
     entry->row_plus_one = rows.optimizers.used;
   }
   return entry ? entry->row_plus_one : 0;

@@ -1,5 +1,5 @@
-/* row_map.c: see row_map.h. */
-#include "row_map.h"
+/* key_map.c: see key_map.h. */
+#include "key_map.h"
 
 #include "base/hash.h"
 
@@ -10,9 +10,9 @@ static uint32_t place_of(uint64_t high, uint64_t low) {
   return (uint32_t)(hash_pair(high, low) >> 32);
 }
 
-static bool row_map_grow(struct row_map *map) {
+static bool key_map_grow(struct key_map *map) {
   uint32_t old_count = map->entries ? map->mask + 1 : 0, count = old_count ? old_count * 2 : 1024;
-  struct row_map_entry *entries = calloc(count, sizeof *entries);
+  struct key_map_entry *entries = calloc(count, sizeof *entries);
   if (!entries) return false;
   for (uint32_t i = 0; i < old_count; i++) {
     if (!map->entries[i].row_plus_one) continue;
@@ -26,15 +26,15 @@ static bool row_map_grow(struct row_map *map) {
   return true;
 }
 
-void row_map_end(struct row_map *map) {
+void key_map_end(struct key_map *map) {
   free(map->entries);
   memset(map, 0, sizeof *map);
 }
 
-struct row_map_entry *row_map_entry(struct row_map *map, uint64_t high, uint64_t low) {
-  if ((!map->entries || map->used * 2 > map->mask) && !row_map_grow(map)) return NULL;
+struct key_map_entry *key_map_entry(struct key_map *map, uint64_t high, uint64_t low) {
+  if ((!map->entries || map->used * 2 > map->mask) && !key_map_grow(map)) return NULL;
   for (uint32_t place = place_of(high, low);; place++) {
-    struct row_map_entry *entry = &map->entries[place & map->mask];
+    struct key_map_entry *entry = &map->entries[place & map->mask];
     if (entry->row_plus_one && (entry->high != high || entry->low != low)) continue;
     entry->high = high;
     entry->low = low;
