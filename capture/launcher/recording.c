@@ -23,15 +23,7 @@
 
 static enum tfprof_status keep_string(void *context, uint32_t id, const char *text, uint32_t length) {
   struct recorded_strings *strings = context;
-  if (id >= strings->room) {
-    size_t room = strings->room ? strings->room : 256;
-    while (room <= id) room *= 2;
-    char **texts = realloc(strings->texts, room * sizeof *texts);
-    if (!texts) return TFPROF_NO_MEMORY;
-    memset(texts + strings->room, 0, (room - strings->room) * sizeof *texts);
-    strings->texts = texts;
-    strings->room = room;
-  }
+  if (!array_extend(strings->texts, strings->room, (size_t)id + 1)) return TFPROF_NO_MEMORY;
   if (text) strings->texts[id] = strndup(text, length);
   return TFPROF_OK;
 }

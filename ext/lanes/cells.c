@@ -109,13 +109,10 @@ static enum tfprof_status open_cell(struct cell_maker *maker, uint32_t track, in
 
 static enum tfprof_status make_room_for_tracks(struct cell_maker *maker, struct tfprof_error *error) {
   uint32_t wanted = maker->sweep->track_capacity;
-  if (maker->open_count >= wanted) return TFPROF_OK;
-  struct open_cell *open = realloc(maker->open, wanted * sizeof *open);
-  if (!open) return error_no_memory(error);
-  for (uint32_t i = maker->open_count; i < wanted; i++)
-    open[i] = (struct open_cell){.index = NO_CELL, .bucket_end = INT64_MIN};
-  maker->open = open;
-  maker->open_count = wanted;
+  uint32_t before = maker->open_count;
+  if (!array_extend(maker->open, maker->open_count, wanted)) return error_no_memory(error);
+  for (uint32_t i = before; i < maker->open_count; i++)
+    maker->open[i] = (struct open_cell){.index = NO_CELL, .bucket_end = INT64_MIN};
   return TFPROF_OK;
 }
 

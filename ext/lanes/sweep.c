@@ -91,38 +91,28 @@ static enum tfprof_status enter_profile(struct pass *pass, struct profile *profi
 
 /* The track of a depth of a lane, made when it is not there; NO_TRACK: no memory. */
 static int64_t make_track(struct sweep *sweep, struct lane *lane, uint32_t depth, struct tfprof_error *error) {
-  if (depth >= lane->depth_count) {
-    uint32_t count = depth + 8;
-    uint32_t *tracks = realloc(lane->tracks, count * sizeof *tracks);
-    if (!tracks) {
-      error_no_memory(error);
-      return NO_TRACK;
-    }
-    memset(tracks + lane->depth_count, 0xff, (count - lane->depth_count) * sizeof *tracks);
-    lane->tracks = tracks;
-    lane->depth_count = count;
+  if (!array_extend(lane->tracks, lane->depth_count, depth + 1) ||
+      (!lane->tracks[depth] && !array_room(sweep->tracks, sweep->track_count, sweep->track_capacity))) {
+    error_no_memory(error);
+    return NO_TRACK;
   }
-  if (lane->tracks[depth] == UINT32_MAX) {
-    if (!array_room(sweep->tracks, sweep->track_count, sweep->track_capacity)) {
-      error_no_memory(error);
-      return NO_TRACK;
-    }
-    lane->tracks[depth] = sweep->track_count;
-    sweep->tracks[sweep->track_count++] = (struct track){(uint32_t)(lane - sweep->lanes), depth, INT64_MIN, INT64_MIN};
+  if (!lane->tracks[depth]) {
+    sweep->tracks[sweep->track_count] = (struct track){(uint32_t)(lane - sweep->lanes), depth, INT64_MIN, INT64_MIN};
+    lane->tracks[depth] = ++sweep->track_count;
   }
-  return lane->tracks[depth];
+  return lane->tracks[depth] - 1;
 }
 
 static inline int64_t track_of(struct sweep *sweep, struct lane *lane, uint32_t depth, struct tfprof_error *error) {
-  bool is_there = depth < lane->depth_count && lane->tracks[depth] != UINT32_MAX;
-  return is_there ? lane->tracks[depth] : make_track(sweep, lane, depth, error);
+  bool is_there = depth < lane->depth_count && lane->tracks[depth];
+  return is_there ? lane->tracks[depth] - 1 : make_track(sweep, lane, depth, error);
 }
 
 /* The first depth that is free when the event begins, or the deepest. */
 static uint32_t free_depth(const struct sweep *sweep, const struct lane *lane, int64_t start) {
   uint32_t depth = 0;
-  while (depth < LANES_DEEPEST && depth < lane->depth_count && lane->tracks[depth] != UINT32_MAX &&
-         sweep->tracks[lane->tracks[depth]].last_end > start) {
+  while (depth < LANES_DEEPEST && depth < lane->depth_count && lane->tracks[depth] &&
+         sweep->tracks[lane->tracks[depth] - 1].last_end > start) {
     depth++;
   }
   return depth;

@@ -76,11 +76,7 @@ static bool find_name(struct lane_writer *writer, unsigned kind, string_id name,
   if (name >= writer->first_count) {
     uint32_t count = pool_count(store_pool(writer->sweep->store)) + 1;
     if (count <= name) count = name + 1;
-    uint32_t *first = realloc(writer->first_names, count * sizeof *first);
-    if (!first) return false;
-    memset(first + writer->first_count, 0, (count - writer->first_count) * sizeof *first);
-    writer->first_names = first;
-    writer->first_count = count;
+    if (!array_extend(writer->first_names, writer->first_count, count)) return false;
   }
   for (uint32_t i = writer->first_names[name]; i; i = columns->names[i - 1].next) {
     if (columns->names[i - 1].category == category && columns->names[i - 1].kind == kind) {
@@ -142,14 +138,7 @@ static bool put_event(struct lane_writer *writer, uint32_t track_index, int64_t 
 }
 
 static bool make_room_for_writers(struct lane_writer *writer) {
-  uint32_t wanted = writer->sweep->track_count;
-  if (writer->track_count >= wanted) return true;
-  struct track_writer *tracks = realloc(writer->tracks, wanted * sizeof *tracks);
-  if (!tracks) return false;
-  memset(tracks + writer->track_count, 0, (wanted - writer->track_count) * sizeof *tracks);
-  writer->tracks = tracks;
-  writer->track_count = wanted;
-  return true;
+  return array_extend(writer->tracks, writer->track_count, writer->sweep->track_count);
 }
 
 static enum tfprof_status write_block(void *user, const struct lane_block *block, struct tfprof_error *error) {

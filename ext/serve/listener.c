@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/list.h"
 #include "serve/answers.h"
 #include "serve/page_reply.h"
 #include "report/page_data.h"
@@ -68,7 +69,7 @@ struct exchange {
   struct MHD_Connection *connection;
   const struct route *route;
   struct job job;
-  size_t body_length;
+  size_t body_length, body_capacity;
   bool is_too_large, is_asked, is_answered;
   char message[200]; /* what is wrong with a parameter */
 };
@@ -208,17 +209,14 @@ static const struct route *allow_request(struct listener *listener, struct MHD_C
 }
 
 static bool take_body(struct exchange *exchange, const char *bytes, size_t length) {
-  char *sql = exchange->job.sql;
   if (exchange->is_too_large || exchange->body_length + length > MOST_BODY_BYTES) {
     exchange->is_too_large = true;
     return true;
   }
-  sql = realloc(sql, exchange->body_length + length + 1);
-  if (!sql) return false;
-  memcpy(sql + exchange->body_length, bytes, length);
+  if (!array_reserve(exchange->job.sql, exchange->body_capacity, exchange->body_length + length + 1)) return false;
+  memcpy(exchange->job.sql + exchange->body_length, bytes, length);
   exchange->body_length += length;
-  sql[exchange->body_length] = 0;
-  exchange->job.sql = sql;
+  exchange->job.sql[exchange->body_length] = 0;
   return true;
 }
 

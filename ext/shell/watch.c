@@ -9,6 +9,7 @@
 */
 #include "watch.h"
 
+#include "base/list.h"
 #include "damage.h"
 #include "read/dump/growth.h"
 #include "read/open/paths.h"
@@ -39,7 +40,7 @@ struct watch {
   char *text, *told; /* the last answer, and what came on stderr with it */
   size_t length, told_length;
   char *notes; /* what came on stderr while the recording was read, since the beginning */
-  size_t notes_length;
+  size_t notes_length, notes_capacity;
   bool is_first, has_ended;
   uint64_t added;
   struct growth growth;
@@ -240,10 +241,8 @@ static enum session_result read_news_and_notes(struct watch *watch) {
   enum session_result result = read_news(watch);
   stderr = watch->errors;
   if (file) fclose(file);
-  char *longer = length ? realloc(watch->notes, watch->notes_length + length) : NULL;
-  if (longer) {
-    memcpy(longer + watch->notes_length, text, length);
-    watch->notes = longer;
+  if (length && array_reserve(watch->notes, watch->notes_capacity, watch->notes_length + length)) {
+    memcpy(watch->notes + watch->notes_length, text, length);
     watch->notes_length += length;
   }
   free(text);

@@ -1,6 +1,7 @@
 /* column_appender.c: see column_appender.h. */
 #include "store/column_appender.h"
 
+#include "base/list.h"
 #include "base/vectors.h"
 
 #include <stdlib.h>
@@ -101,14 +102,7 @@ bool column_appender_put_all(struct column_appender *appender, uint32_t row, con
 }
 
 bool column_appender_put_null(struct column_appender *appender, uint32_t row) {
-  if (row / 64 >= appender->null_words) {
-    size_t words = (size_t)row / 64 * 2 + 8;
-    uint64_t *nulls = realloc(appender->nulls, words * sizeof *nulls);
-    if (!nulls) return false;
-    memset(nulls + appender->null_words, 0, (words - appender->null_words) * sizeof *nulls);
-    appender->nulls = nulls;
-    appender->null_words = words;
-  }
+  if (!array_extend(appender->nulls, appender->null_words, (size_t)row / 64 + 1)) return false;
   appender->nulls[row / 64] |= (uint64_t)1 << row % 64;
   /* The row has an element like all others. */
   return !appender->has_value || column_appender_put(appender, row, (int64_t)appender->base);
@@ -122,14 +116,10 @@ struct column *column_appender_done(struct column_appender *appender, uint32_t r
   struct column *column = column_constant(rows, (int64_t)appender->base);
   if (!column) return NULL;
   size_t words = ((size_t)rows + 63) / 64;
-  if (appender->nulls && appender->null_words < words) { /* those after the last NULL are not there yet */
-    uint64_t *nulls = realloc(appender->nulls, words * sizeof *nulls);
-    if (!nulls) {
-      column_release(column);
-      return NULL;
-    }
-    memset(nulls + appender->null_words, 0, (words - appender->null_words) * sizeof *nulls);
-    appender->nulls = nulls;
+  /* Those after the last NULL are not there yet. */
+  if (appender->nulls && !array_extend(appender->nulls, appender->null_words, words)) {
+    column_release(column);
+    return NULL;
   }
   if (appender->width) {
     void *elements = realloc(appender->elements, rows ? (size_t)rows * appender->width : 1);

@@ -276,17 +276,9 @@ static int ask_function(struct filter *filter, sqlite3 *db, string_id id) {
   return sqlite3_reset(filter->statement) ? -1 : answer;
 }
 
-static bool grow_memo(struct filter *filter, uint32_t size) {
-  uint8_t *memo = filter->memo_size ? realloc(filter->memo, size) : calloc(size, 1);
-  if (!memo) return false;
-  if (filter->memo_size) memset(memo + filter->memo_size, 0, size - filter->memo_size);
-  filter->memo = memo;
-  filter->memo_size = size;
-  return true;
-}
-
 int filter_memo_answer(struct filter *filter, sqlite3 *db, string_id id) {
-  if (id >= filter->memo_size && !grow_memo(filter, pool_count(filter->pool) + 1)) return -1;
+  bool is_new = id >= filter->memo_size;
+  if (is_new && !array_extend(filter->memo, filter->memo_size, pool_count(filter->pool) + 1)) return -1;
   const char *text = pool_text(filter->pool, id);
   uint32_t length = pool_length(filter->pool, id);
   int answer;

@@ -72,7 +72,7 @@ struct pprof {
   unsigned type_count, preferred;
   struct collection functions, locations, nodes;
   int64_t *values; /* type_count for each node */
-  size_t value_capacity;
+  size_t value_count;
   struct labelled *labelled;
   int64_t *labelled_values; /* type_count for each */
   size_t labelled_count, labelled_capacity, labelled_value_capacity;
@@ -150,16 +150,9 @@ enum tfprof_status pprof_location(struct pprof *profile, const char *name, const
 enum tfprof_status pprof_node(struct pprof *profile, uint32_t caller, uint32_t location, uint32_t *node) {
   struct node wanted = {.caller = caller, .location = location};
   enum tfprof_status status = collection_find(&profile->nodes, &wanted, node);
-  if (!status && profile->nodes.map.count > profile->value_capacity) {
-    size_t width = profile->type_count * sizeof *profile->values;
-    size_t capacity = profile->nodes.capacity / sizeof(struct node);
-    int64_t *values = realloc(profile->values, capacity * width);
-    if (!values) return TFPROF_NO_MEMORY;
-    memset((char *)values + profile->value_capacity * width, 0, (capacity - profile->value_capacity) * width);
-    profile->values = values;
-    profile->value_capacity = capacity;
-  }
-  return status;
+  if (status) return status;
+  size_t needed = (size_t)profile->nodes.map.count * profile->type_count;
+  return array_extend(profile->values, profile->value_count, needed) ? TFPROF_OK : TFPROF_NO_MEMORY;
 }
 
 void pprof_add(struct pprof *profile, uint32_t node, unsigned type, int64_t value) {

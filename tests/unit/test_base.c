@@ -36,6 +36,25 @@ static void test_arrays(void) {
   free(wide);
 }
 
+/* Arrays that are asked by a number have zero where nothing was put, wherever the next one is. */
+static void test_numbers(void) {
+  uint32_t *narrow = NULL, narrow_count = 0;
+  uint64_t *wide = NULL;
+  size_t wide_count = 0;
+  for (uint32_t needed = 1; needed < 5000; needed += 1 + draw(needed)) {
+    uint32_t before = narrow_count;
+    if (!array_extend(narrow, narrow_count, needed) || !array_extend(wide, wide_count, needed)) abort();
+    check(narrow_count >= needed && narrow_count == wide_count, "too few items");
+    for (uint32_t i = before; i < narrow_count; i++) check(!narrow[i] && !wide[i], "a new item is not zero");
+    for (uint32_t i = 0; i < narrow_count; i++) {
+      check(i >= before || (narrow[i] == i + 1 && wide[i] == i + 1), "an item is lost");
+      wide[i] = narrow[i] = i + 1;
+    }
+  }
+  free(narrow);
+  free(wide);
+}
+
 enum { THINGS = 3000 };
 struct thing {
   uintptr_t address;
@@ -89,6 +108,7 @@ static void test_rows(void) {
 
 int main(void) {
   test_arrays();
+  test_numbers();
   test_addresses();
   test_rows();
   return check_result();

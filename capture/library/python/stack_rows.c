@@ -57,7 +57,7 @@ static struct {
   struct key_map frame_map, trace_map;
   uint64_t *trace_hashes; /* by row */
   uint32_t *trace_depths;
-  uint32_t trace_count, trace_capacity;
+  uint32_t trace_count, hash_capacity, depth_capacity;
   bool is_full;
   uint32_t python; /* the string "python" */
 } stacks;
@@ -193,16 +193,8 @@ static int64_t frame_row(struct recorder *recorder, const struct code_copy *code
 }
 
 static bool reserve_trace(void) {
-  if (stacks.trace_count < stacks.trace_capacity) return true;
-  uint32_t capacity = stacks.trace_capacity ? stacks.trace_capacity * 2 : 1024;
-  uint64_t *hashes = realloc(stacks.trace_hashes, capacity * sizeof *hashes);
-  if (!hashes) return false;
-  stacks.trace_hashes = hashes;
-  uint32_t *depths = realloc(stacks.trace_depths, capacity * sizeof *depths);
-  if (!depths) return false;
-  stacks.trace_depths = depths;
-  stacks.trace_capacity = capacity;
-  return true;
+  return array_room(stacks.trace_hashes, stacks.trace_count, stacks.hash_capacity) &&
+         array_room(stacks.trace_depths, stacks.trace_count, stacks.depth_capacity);
 }
 
 int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset) {

@@ -6,6 +6,7 @@
 */
 #include "read/dump/save.h"
 
+#include "base/list.h"
 #include "dump/writer.h"
 #include "read/dump/source.h"
 #include "store/snapshot.h"
@@ -32,12 +33,8 @@ struct saving {
 static enum tfprof_status text_id(struct saving *saving, string_id id, int64_t *file_id, struct tfprof_error *error) {
   const struct pool *pool = store_pool(saving->store);
   if (id >= saving->file_id_count) { /* the pool has grown since: derived texts */
-    size_t count = (size_t)pool_count(pool) + 1;
-    uint32_t *ids = realloc(saving->file_ids, count * sizeof *ids);
-    if (!ids) return error_no_memory(error);
-    memset(ids + saving->file_id_count, 0, (count - saving->file_id_count) * sizeof *ids);
-    saving->file_ids = ids;
-    saving->file_id_count = count;
+    if (!array_extend(saving->file_ids, saving->file_id_count, (size_t)pool_count(pool) + 1))
+      return error_no_memory(error);
   }
   if (id && !saving->file_ids[id]) {
     saving->file_ids[id] = dump_writer_string(saving->writer, pool_text(pool, id), pool_length(pool, id));

@@ -29,6 +29,7 @@ static bool stop_at(struct maker *m, const char *wrong) {
   return false;
 }
 
+/* Most containers are small, and a file can have millions: each has room for what it holds, unlike base/list.h. */
 static bool append(struct maker *m, struct pickle_container *to, struct pickle_value value) {
   if (to->count == to->capacity) {
     uint64_t capacity = to->capacity ? 2 * to->capacity : 1;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "dump/directory.h"
 #include "read/file/run_stamp.h"
 #include "read/rows/text_buffer.h"
@@ -444,10 +445,8 @@ static bool number_devices(struct describing *d, const struct devices *devices) 
     if (k < devices->count ? !device->is_gpu : !device->is_tensor_core) continue;
     if (ordinal < 0 || ordinal >= MAXIMUM) continue;
     while (source->device_count <= (size_t)ordinal) {
-      int64_t *grown = realloc(source->devices, (source->device_count + 1) * sizeof *grown);
-      if (!grown) return false;
-      source->devices = grown;
-      grown[source->device_count++] = ROW_NULL;
+      if (!array_room(source->devices, source->device_count, source->device_capacity)) return false;
+      source->devices[source->device_count++] = ROW_NULL;
     }
     if (device->is_gpu || source->devices[ordinal] == ROW_NULL) source->devices[ordinal] = (int64_t)i;
   }

@@ -14,7 +14,7 @@ struct xplane_source {
   bool are_instructions_listed;
   int64_t host_device;       /* row in devices, ROW_NULL */
   int64_t *devices;          /* rows of GPU or TPU 0 ..., ROW_NULL where there is none */
-  size_t device_count;
+  size_t device_count, device_capacity;
   int64_t process_number;            /* among those of its job, as its devices tell it; -1: they do not */
   bool is_listed[GROUP_COUNT];       /* the rows of a group */
   const struct hlo_programs *lent; /* of another profile (xplane_lend_programs), NULL */
