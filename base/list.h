@@ -26,7 +26,7 @@
 ** integer of `capacity_bytes` (4 or 8). False: no memory, or more than that can count; and nothing has changed. */
 bool list_grow(void *items, void *capacity, size_t capacity_bytes, size_t needed, size_t item_size);
 
-/* Makes an array of `count` items longer as list_grow does, and the new items zero; `count` is then how many it has. */
+/* Makes an array of `count` items longer as list_grow does. New items are zero, and `count` is how many it has. */
 bool list_extend(void *items, void *count, size_t count_bytes, size_t needed, size_t item_size);
 
 static inline void *list_next(void *items, size_t *count, size_t *capacity, size_t item_size) {
@@ -44,8 +44,8 @@ static inline void *list_next(void *items, size_t *count, size_t *capacity, size
 /* Room for one more than `count`. False: no memory. */
 #define array_room(items, count, capacity) \
   ((count) < (capacity) || list_grow(&(items), &(capacity), sizeof(capacity), (size_t)(count) + 1, sizeof *(items)))
-/* At least `needed` items in an array that is asked by their number, such as a text's id: new ones are zero, and `count`
-** is how many it has. False: no memory. */
+/* At least `needed` items in an array that is asked by their number, such as a text's id. New ones are zero, and
+** `count` is how many it has. False: no memory. */
 #define array_extend(items, count, needed) \
   ((needed) <= (count) || list_extend(&(items), &(count), sizeof(count), (needed), sizeof *(items)))
 /* One more item, zeroed. NULL: no memory. */

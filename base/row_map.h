@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_index.h"
+
 struct row_key {
   uint64_t words[3];
 };
@@ -19,8 +21,7 @@ struct row_map {
   uint32_t *values;     /* by number, 0 at first: the user's own */
   uint32_t count;
   size_t key_capacity, value_capacity;
-  uint32_t *slots; /* number + 1; 0: free */
-  uint64_t slot_count; /* a power of two, or 0 */
+  struct hash_index index;
 };
 
 enum { ROW_MAP_NONE = UINT32_MAX };

@@ -9,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash_index.h"
 #include "derive/rows.h"
 
 struct groups {
   unsigned width; /* values of a key */
   int64_t *keys;  /* by number, `width` each */
   uint32_t count, capacity;
-  uint32_t *slots; /* 1 + a number; 0: free */
-  uint32_t mask;
+  struct hash_index index;
   uint32_t *followers; /* by number: which one came behind it last, and is looked at first */
   uint32_t last;
 };

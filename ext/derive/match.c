@@ -1,6 +1,8 @@
 /* match.c: see match.h. */
 #include "derive/match.h"
 
+#include "base/hash.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@ enum { ROWS_IN_BUCKET = 2, MOST_IN_BUCKET = 64 };
 
 /* The highest bits of the product: numbers with equal gaps fall evenly between each other. */
 static uint64_t place_of_key(const struct match *match, int64_t key) {
-  return (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> match->shift;
+  return (uint64_t)key * HASH_FACTOR_1 >> match->shift;
 }
 
 uint32_t match_search(const struct match *match, int64_t key) {

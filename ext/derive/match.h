@@ -4,6 +4,9 @@
 ** its calls carry.  Such numbers count up.  Where they are dense an array is indexed by them; else where they are
 ** spread evenly enough they are put into buckets of close numbers, so that looking for one after the other stays in the
 ** cache; else into a hash table.  Of several rows with one number the first is found.
+**
+** That table is of its own (base/hash_index.h): a number lies beside its row, and to look for one misses the cache
+** once.
 */
 #ifndef TFPROF_DERIVE_MATCH_H
 #define TFPROF_DERIVE_MATCH_H

@@ -4,6 +4,8 @@
 ** profile) and whose source, below, computes columns when they are asked for: counts and spans are not worth knowing
 ** before.  Runs and profiles are numbered by profile 0, so that their ids are their numbers.
 */
+#include "base/hash.h"
+#include "base/hash_index.h"
 #include "store/private.h"
 
 #include <stdio.h>
@@ -238,37 +240,45 @@ static bool is_same_diagnostic(const struct diagnostic *left, const struct diagn
 }
 
 static uint64_t diagnostic_hash(const struct diagnostic *diagnostic) {
-  uint64_t hash = ((uint64_t)diagnostic->message << 32 | diagnostic->reason) * 0x9e3779b97f4a7c15u;
-  if (!diagnostic_is_of_column(diagnostic)) hash ^= (uint64_t)diagnostic->offset * 0xe7037ed1a0b428dbu;
+  uint64_t hash = ((uint64_t)diagnostic->message << 32 | diagnostic->reason) * HASH_FACTOR_1;
+  if (!diagnostic_is_of_column(diagnostic)) hash ^= (uint64_t)diagnostic->offset * HASH_SECOND;
   return hash ^ hash >> 29;
+}
+
+struct search {
+  const struct diagnostic *merged, *diagnostic;
+};
+
+static inline bool is_told(const void *context, uint32_t number) {
+  const struct search *search = context;
+  return is_same_diagnostic(&search->merged[number], search->diagnostic);
 }
 
 /* Those of a profile in the order in which they were first told, equal ones added up. */
 static enum tfprof_status merge_diagnostics(const struct profile *profile, struct diagnostic **result, size_t *count,
                                             struct tfprof_error *error) {
-  size_t slot_count = 16, merged = 0;
-  while (slot_count < profile->diagnostic_count * 2) slot_count *= 2;
+  size_t merged = 0, places = hash_index_places(profile->diagnostic_count);
   struct diagnostic *list = malloc((profile->diagnostic_count + 1) * sizeof *list);
-  uint32_t *slots = calloc(slot_count, sizeof *slots); /* index + 1 */
-  if (!list || !slots) {
+  struct hash_index index = {calloc(places, sizeof *index.places), places - 1};
+  if (!list || !index.places) {
     free(list);
-    free(slots);
+    free(index.places);
     return error_no_memory(error);
   }
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     const struct diagnostic *diagnostic = &profile->diagnostics[i];
-    size_t slot = diagnostic_hash(diagnostic) & (slot_count - 1);
-    while (slots[slot] && !is_same_diagnostic(&list[slots[slot] - 1], diagnostic)) slot = (slot + 1) & (slot_count - 1);
-    if (slots[slot]) {
-      struct diagnostic *first = &list[slots[slot] - 1];
+    const struct search search = {list, diagnostic};
+    uint32_t *place = hash_index_place(&index, diagnostic_hash(diagnostic), is_told, &search);
+    if (*place) {
+      struct diagnostic *first = &list[*place - 1];
       if (__builtin_add_overflow(first->count, diagnostic->count, &first->count)) first->count = INT64_MAX;
       if (diagnostic->offset < first->offset) first->offset = diagnostic->offset;
     } else {
       list[merged++] = *diagnostic;
-      slots[slot] = (uint32_t)merged;
+      *place = (uint32_t)merged;
     }
   }
-  free(slots);
+  free(index.places);
   *result = list;
   *count = merged;
   return TFPROF_OK;

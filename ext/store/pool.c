@@ -3,7 +3,8 @@
 ** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the
 ** bytes themselves in blocks that are never moved.  A tag per slot, some bits of the hash, tells most slots apart
 ** without a look at the entry, and all tags together are small enough for the processor's cache.  The hash is keyed
-** with random bits, so that no file can be made whose strings all collide.
+** with random bits, so that no file can be made whose strings all collide.  For the tags, and for fetching ahead what
+** many texts will need, the table is of its own (base/hash_index.h has neither).
 */
 #include "store/pool.h"
 

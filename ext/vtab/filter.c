@@ -1,6 +1,7 @@
 /* filter.c: see filter.h. */
 #include "vtab/filter.h"
 
+#include "base/hash.h"
 #include "base/list.h"
 
 #include <math.h>
@@ -130,8 +131,11 @@ static void prepare_real(struct filter *filter, sqlite3_value *value) {
 
 /* ---- sets of numbers ---- */
 
+/* Each row is looked up: the numbers themselves lie in the places, and nothing else (base/hash_index.h has numbers of
+** items). */
+
 static size_t place_of_integer(int64_t value, size_t mask) {
-  return (size_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 20) & mask;
+  return (size_t)((uint64_t)value * HASH_FACTOR_1 >> 20) & mask;
 }
 
 static int build_places(struct filter *filter) {

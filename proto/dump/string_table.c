@@ -1,5 +1,5 @@
 /* string_table.c: see string_table.h.  Open addressing with linear probing, at most half full; texts lie in chunks that
-** never move. */
+** never move.  A text's hash lies beside its id, which spares a look at others: base/hash_index.h has the ids alone. */
 #include "dump/string_table.h"
 
 #include "base/bytes.h"

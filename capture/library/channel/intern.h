@@ -4,6 +4,8 @@
 ** Each thread has its own tables, so nothing is shared and nothing is locked.  All tables of a thread live in one
 ** arena of bounded size; when it is full everything is forgotten and begins anew (thread_record.c).  Numbers are never
 ** used twice in a thread's life. 0 stands for "none".
+**
+** Its tables are of their own: they take memory from that arena alone, as no thread of the program may ask for any.
 */
 #ifndef TFPROF_CAPTURE_INTERN_H
 #define TFPROF_CAPTURE_INTERN_H

@@ -168,6 +168,7 @@ void call_rows_add(struct activity_lanes *lanes, const struct cupti_api *api, co
   row_set(rows, row, CALL_RESULT, record->result);
 }
 
+/* No map: one place for all events of a hash, the last of which is known. */
 static struct recorded_event *event_place(uint32_t context, uint32_t event, uint64_t sync) {
   uint64_t hash = ((uint64_t)context << 32 | event) * HASH_FACTOR_1 + sync * HASH_FACTOR_2;
   return &events[hash >> 52];

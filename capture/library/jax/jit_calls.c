@@ -1,7 +1,7 @@
 /* jit_calls.c: see jit_calls.h. */
 #include "jit_calls.h"
 
-#include "base/hash.h"
+#include "base/address_map.h"
 #include "python/call_hooks.h"
 #include "python/python_api.h"
 #include "recorder/clock.h"
@@ -14,8 +14,7 @@
 #include <string.h>
 
 enum {
-  FIRST_PLACES = 256,
-  MOST_PLACES = 1 << 20, /* of the table: half as many functions */
+  MOST_FUNCTIONS = 1 << 19,
   ASKED_CALLS = 16, /* of a function: whether they are traced is asked each time, */
   ASKED_TIMES = 4,  /* and later where one takes so many times as long as the shortest */
   ALL_CALLS = 1024, /* of a function that have ranges in any case */
@@ -23,15 +22,17 @@ enum {
 static const uint64_t RARE_NS = 1000000; /* so much from call to call, and all have */
 
 struct jit_function {
-  void *object;
   uint64_t calls, began_ns, shortest_ticks;
   uint32_t within; /* threads that call it now */
   bool is_step, is_gone;
   char name[];
 };
 
-static struct jit_function **places; /* by the object's address: a hash table with free places; never shrinks */
-static size_t place_count, used;
+struct watched {
+  uintptr_t address; /* of the object */
+  struct jit_function *function;
+};
+static struct address_map functions; /* of struct watched; never shrinks */
 static vectorcall *original;
 static void *asks_traced, *tells_begin;
 static _Thread_local bool is_within __attribute__((tls_model("initial-exec")));
@@ -43,23 +44,10 @@ void jit_calls_begin(void *is_traced, void *step_begins) {
   python_api.increment(step_begins);
 }
 
-/* The place of the object, or where it belongs. */
-static struct jit_function **place_of_function(struct jit_function **table, size_t count, const void *object) {
-  size_t place = hash_spread((uintptr_t)object >> 4, 44);
-  while (table[place % count] && table[place % count]->object != object) place++;
-  return &table[place % count];
-}
-
-static bool grow(void) {
-  size_t larger = place_count ? place_count * 2 : FIRST_PLACES;
-  struct jit_function **table = larger <= MOST_PLACES ? calloc(larger, sizeof *table) : NULL;
-  if (!table) return false;
-  for (size_t i = 0; i < place_count; i++)
-    if (places[i]) *place_of_function(table, larger, places[i]->object) = places[i];
-  free(places);
-  places = table;
-  place_count = larger;
-  return true;
+/* NULL: its calls are not watched. */
+static struct jit_function *function_of(const void *object) {
+  const struct watched *watched = address_map_find(&functions, sizeof *watched, (uintptr_t)object);
+  return watched ? watched->function : NULL;
 }
 
 /* Calls it without arguments. 1: the result is True; -1: it raised, and the error stays set only if it is what a
@@ -85,7 +73,7 @@ static int counts(struct jit_function *of, uint64_t taken_ticks) {
 }
 
 static void *called(void *object, void *const *arguments, size_t count, void *names) {
-  struct jit_function *of = is_within ? NULL : *place_of_function(places, place_count, object);
+  struct jit_function *of = is_within ? NULL : function_of(object);
   if (of && of->is_step && windows_is_wanted()) {
     ask(tells_begin);
     if (call_api.error()) return NULL; /* a handler of a signal has raised, as if just before the call */
@@ -111,15 +99,18 @@ static void *called(void *object, void *const *arguments, size_t count, void *na
 bool jit_calls_watch(void *function, const char *name) {
   vectorcall **slot = asks_traced ? call_slot(function) : NULL;
   if (!slot || (*slot != called && original && *slot != original)) return false;
-  if (used * 2 >= place_count && !grow()) return false;
-  struct jit_function **place = place_of_function(places, place_count, function), *before = *place;
   size_t length = strlen(name);
   struct jit_function *of = calloc(1, sizeof *of + length + sizeof "PjitFunction()");
-  if (!of) return false;
-  of->object = function;
+  bool is_new = true, has_room = of && (functions.count < MOST_FUNCTIONS || function_of(function));
+  struct watched *watched =
+      has_room ? address_map_put(&functions, sizeof *watched, (uintptr_t)function, &is_new) : NULL;
+  if (!watched) {
+    free(of);
+    return false;
+  }
   sprintf(of->name, "PjitFunction(%s)", name);
-  used += !before;
-  *place = of;
+  struct jit_function *before = watched->function;
+  watched->function = of;
   if (before && before->within) before->is_gone = true;
   else free(before);
   if (*slot != called) original = *slot;

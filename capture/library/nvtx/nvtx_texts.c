@@ -1,4 +1,5 @@
-/* nvtx_texts.c: see nvtx_texts.h. */
+/* nvtx_texts.c: see nvtx_texts.h.  The table is of its own: any thread adds without a lock, so places are atomic, and
+** it never grows. */
 #include "nvtx_texts.h"
 
 #include "base/hash.h"

@@ -8,6 +8,8 @@
 **
 ** The sequences of short names lie one after the other; a hash table finds the first op with the same one.
 */
+#include "base/hash.h"
+#include "base/hash_index.h"
 #include "derive/match.h"
 #include "derive/passes.h"
 
@@ -76,7 +78,7 @@ struct call {
 
 static uint64_t hash_of(const struct work *w, const struct call *call) {
   uint64_t hash = (uint64_t)call->name;
-  for (uint32_t i = call->begin; i < call->end; i++) hash = (hash ^ w->sequence[i]) * 0x9e3779b97f4a7c15u;
+  for (uint32_t i = call->begin; i < call->end; i++) hash = (hash ^ w->sequence[i]) * HASH_FACTOR_1;
   return hash ^ hash >> 32;
 }
 
@@ -86,23 +88,30 @@ static bool is_alike(const struct work *w, const struct call *a, const struct ca
          memcmp(w->sequence + a->begin, w->sequence + b->begin, count * sizeof *w->sequence) == 0;
 }
 
-/* The first call that is like this one, which is put into the table when there is none. Places hold the number of the
-** call's first kernel + 1, 0: free. */
-static uint32_t find_first(const struct work *w, const struct call *call, const int64_t *op_names, const uint32_t *ends,
-                           uint32_t *places, uint32_t mask) {
-  uint32_t place = (uint32_t)hash_of(w, call) & mask;
-  for (; places[place]; place = (place + 1) & mask) {
-    uint32_t begin = places[place] - 1;
-    const struct call other = {begin, ends[begin], op_names[w->kernels[begin].lane]};
-    if (is_alike(w, call, &other)) return begin;
-  }
-  places[place] = call->begin + 1;
-  return call->begin;
+struct search {
+  const struct work *w;
+  const struct call *call;
+  const int64_t *op_names;
+  const uint32_t *ends;
+};
+
+static inline bool is_like_that(const void *context, uint32_t begin) {
+  const struct search *search = context;
+  const struct call other = {begin, search->ends[begin], search->op_names[search->w->kernels[begin].lane]};
+  return is_alike(search->w, search->call, &other);
+}
+
+/* The first call that is like this one, which is put into the index, by its first kernel, when there is none. */
+static uint32_t find_first(const struct search *search, struct hash_index *calls) {
+  uint32_t *place = hash_index_place(calls, hash_of(search->w, search->call), is_like_that, search);
+  if (!*place) *place = search->call->begin + 1;
+  return *place - 1;
 }
 
 /* Both columns, by row; ends is by number of an op's first kernel. */
-static enum tfprof_status compare_calls(const struct work *w, const int64_t *op_names, uint32_t *ends, uint32_t *places,
-                                        uint32_t mask, uint32_t *like, int64_t *starts, struct tfprof_error *error) {
+static enum tfprof_status compare_calls(const struct work *w, const int64_t *op_names, uint32_t *ends,
+                                        struct hash_index *known, uint32_t *like, int64_t *starts,
+                                        struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t begin = 0, end, calls = 0; begin < w->count && !status; begin = end, calls++) {
     int64_t start = INT64_MAX;
@@ -112,7 +121,7 @@ static enum tfprof_status compare_calls(const struct work *w, const int64_t *op_
     }
     const struct call call = {begin, end, op_names[w->kernels[begin].lane]};
     ends[begin] = end;
-    uint32_t op = w->kernels[find_first(w, &call, op_names, ends, places, mask)].lane;
+    uint32_t op = w->kernels[find_first(&(struct search){w, &call, op_names, ends}, known)].lane;
     for (uint32_t i = begin; i < end; i++) like[w->kernels[i].row] = op;
     starts[w->kernels[begin].row] = start;
     if (calls % ROWS_BLOCK == 0) status = derive_poll(w->profile, error);
@@ -122,23 +131,23 @@ static enum tfprof_status compare_calls(const struct work *w, const int64_t *op_
 
 static enum tfprof_status set_kernels_of_ops_columns(struct work *w, struct tfprof_error *error) {
   static const unsigned table = TABLE_device_activities;
-  uint32_t mask = 15, *ends = scratch_allocate(((size_t)w->count + 1) * sizeof *ends);
-  while (mask / 2 < w->count && mask < UINT32_MAX / 2) mask = mask * 2 + 1;
-  uint32_t *places = scratch_allocate_zeroed((size_t)mask + 1, sizeof *places);
+  uint32_t *ends = scratch_allocate(((size_t)w->count + 1) * sizeof *ends);
+  uint64_t places = hash_index_places(w->count);
+  struct hash_index known = {scratch_allocate_zeroed(places, sizeof *known.places), places - 1};
   uint32_t *like = scratch_allocate((size_t)w->rows * sizeof *like);
   int64_t *starts = scratch_allocate((size_t)w->rows * sizeof *starts), *op_names = NULL;
-  enum tfprof_status status = ends && places && like && starts ? TFPROF_OK : error_no_memory(error);
+  enum tfprof_status status = ends && known.places && like && starts ? TFPROF_OK : error_no_memory(error);
   if (!status) status = derive_all_integers(w->profile, TABLE_ops, COLUMN_ops_name, &op_names, error);
   for (uint32_t row = 0; row < w->rows && !status; row++) {
     like[row] = NO_ROW;
     starts[row] = NO_VALUE;
   }
-  if (!status) status = compare_calls(w, op_names, ends, places, mask, like, starts, error);
+  if (!status) status = compare_calls(w, op_names, ends, &known, like, starts, error);
   if (!status) status = derive_set_references(w->profile, table, COLUMN_device_activities_like_op_id, like, error);
   if (!status)
     status = derive_set_integers(w->profile, table, COLUMN_device_activities_op_kernels_start_ns, starts, error);
   scratch_free(ends);
-  scratch_free(places);
+  scratch_free(known.places);
   scratch_free(like);
   scratch_free(starts);
   scratch_free(op_names);

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/hash_index.h"
 #include "derive/links/ancestors.h"
 #include "derive/flops/flops.h"
 #include "derive/passes.h"
@@ -28,14 +30,15 @@ struct combination {
   string_id type, inputs, outputs, values;
   int64_t flops; /* NO_VALUE: not known */
   uint8_t kind;  /* enum flops_kind */
-  bool is_used, is_too_large;
+  bool is_too_large;
 };
 
 struct counting {
   struct profile *profile;
   struct flops_call *call;
-  struct combination *table;
-  uint32_t mask, used;
+  struct combination *combinations;
+  uint32_t combination_count, combination_capacity;
+  struct hash_index index; /* of combinations */
   uint8_t *type_kinds;   /* by text: enum type_kind */
   string_id op_category; /* the text "op" */
   uint32_t rows;
@@ -48,32 +51,30 @@ enum type_kind { NOT_ASKED, NOT_COUNTED, COUNTED, APART, FOREIGN };
 
 static uint64_t hash_of(const struct combination *wanted) {
   uint64_t hash = (uint64_t)wanted->type << 32 | wanted->inputs;
-  hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+  hash = (hash ^ hash >> 29) * HASH_FACTOR_1;
   hash ^= (uint64_t)wanted->values << 32 | wanted->outputs;
-  hash *= UINT64_C(0xbf58476d1ce4e5b9);
+  hash *= HASH_FACTOR_2;
   return hash ^ hash >> 31;
 }
 
-static struct combination *place_of_combination(struct combination *table, uint32_t mask,
-                                                const struct combination *wanted) {
-  for (uint64_t at = hash_of(wanted);; at++) {
-    struct combination *entry = &table[at & mask];
-    if (!entry->is_used || (entry->type == wanted->type && entry->inputs == wanted->inputs &&
-                            entry->outputs == wanted->outputs && entry->values == wanted->values))
-      return entry;
-  }
+struct search {
+  const struct combination *combinations, *wanted;
+};
+
+static inline bool is_it(const void *context, uint32_t number) {
+  const struct search *search = context;
+  const struct combination *one = &search->combinations[number], *wanted = search->wanted;
+  return one->type == wanted->type && one->inputs == wanted->inputs && one->outputs == wanted->outputs &&
+         one->values == wanted->values;
 }
 
-static bool grow_combinations(struct counting *c) {
-  uint32_t mask = c->table ? c->mask * 2 + 1 : 1023;
-  struct combination *table = scratch_allocate_zeroed((size_t)mask + 1, sizeof *table);
-  if (!table) return false;
-  for (uint32_t i = 0; c->table && i <= c->mask; i++)
-    if (c->table[i].is_used) *place_of_combination(table, mask, &c->table[i]) = c->table[i];
-  scratch_free(c->table);
-  c->table = table;
-  c->mask = mask;
-  return true;
+static bool grow_index(struct counting *c) {
+  uint64_t places = c->index.places ? (c->index.mask + 1) * 2 : 1024;
+  scratch_free(c->index.places);
+  c->index = (struct hash_index){scratch_allocate_zeroed(places, sizeof *c->index.places), places - 1};
+  for (uint32_t i = 0; c->index.places && i < c->combination_count; i++)
+    hash_index_put(&c->index, hash_of(&c->combinations[i]), i);
+  return c->index.places;
 }
 
 static struct flops_text flops_text_of_id(const struct counting *c, string_id id) {
@@ -84,7 +85,6 @@ static struct flops_text flops_text_of_id(const struct counting *c, string_id id
 static void count(const struct counting *c, struct combination *entry) {
   struct flops_text type = flops_text_of_id(c, entry->type);
   const struct flops_formula *formula = type.bytes ? flops_find(type.bytes, type.length) : NULL;
-  entry->is_used = true;
   entry->flops = NO_VALUE;
   if (!formula) return;
   int64_t flops;
@@ -94,6 +94,23 @@ static void count(const struct counting *c, struct combination *entry) {
   entry->kind = (uint8_t)formula->kind;
   entry->is_too_large = status == FLOPS_OVERFLOW;
   if (status == FLOPS_KNOWN) entry->flops = flops;
+}
+
+/* That combination, which is counted when it is new. NULL: no memory. */
+static const struct combination *find_combination(struct counting *c, const struct combination *wanted) {
+  if (hash_index_is_full(&c->index, c->combination_count) && !grow_index(c)) return NULL;
+  const struct search search = {c->combinations, wanted};
+  uint32_t *place = hash_index_place(&c->index, hash_of(wanted), is_it, &search);
+  if (*place) return &c->combinations[*place - 1];
+  struct combination *combinations =
+      scratch_grow(c->combinations, c->combination_count, &c->combination_capacity, 256, sizeof *combinations);
+  if (!combinations) return NULL;
+  c->combinations = combinations;
+  struct combination *entry = &combinations[c->combination_count++];
+  *entry = *wanted;
+  count(c, entry);
+  *place = c->combination_count;
+  return entry;
 }
 
 /* library::op, not PyTorch's own; autograd's names of nodes have colons, too. */
@@ -162,14 +179,9 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
         c->kinds[row] = FLOPS_APART;
       }
       if (!inputs[i] || kind != COUNTED) continue;
-      if ((c->used + 1) * UINT64_C(2) > c->mask && !grow_combinations(c)) return error_no_memory(error);
       struct combination wanted = {.type = types[i], .inputs = inputs[i], .outputs = outputs[i], .values = values[i]};
-      struct combination *entry = place_of_combination(c->table, c->mask, &wanted);
-      if (!entry->is_used) {
-        *entry = wanted;
-        count(c, entry);
-        c->used++;
-      }
+      const struct combination *entry = find_combination(c, &wanted);
+      if (!entry) return error_no_memory(error);
       if (errors[i]) {
         c->flops[row] = entry->kind == FLOPS_COMPOSITE ? NO_VALUE : 0;
         c->kinds[row] = FLOPS_APART;
@@ -242,7 +254,8 @@ static enum tfprof_status run_flops_of_ops(struct profile *profile, struct tfpro
   if (!status && c.flops) count_once(&c, parents, rows);
   if (!status && c.flops) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_flops, c.flops, error);
   flops_call_free(c.call);
-  scratch_free(c.table);
+  scratch_free(c.combinations);
+  scratch_free(c.index.places);
   scratch_free(c.type_kinds);
   scratch_free(c.flops);
   scratch_free(c.kinds);

@@ -15,6 +15,8 @@
 ** (counting sort), each group is sorted by start and searched.  Groups are small, and no group is gone through more
 ** than once.  Rows of any order will do.  Both kinds of ops are looked for in all segments side by side.
 */
+#include "base/hash.h"
+#include "base/hash_index.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 
@@ -48,8 +50,8 @@ struct join {
   uint32_t backward_count;
   struct candidate *grouped;
   uint32_t candidate_count;
-  uint32_t *slots; /* hash table: 1 + index of the first backward op with the key; 0: free */
-  uint32_t slot_mask, key_count;
+  struct hash_index first_of_key; /* of backwards */
+  uint32_t key_count;
   int64_t first_sequence, last_sequence; /* of all backward ops */
   atomic_int failure;                    /* an enum tfprof_status */
 };
@@ -101,34 +103,38 @@ static bool gather_backwards(struct join *join) {
   return true;
 }
 
-/* The slot of a key, or the free one where it would be. Ops that follow each other have numbers that do: sixteen such
-** numbers share the sixteen slots of a cache line. */
-static uint32_t find_sequence(const struct join *join, int64_t sequence, int64_t thread) {
+struct search {
+  const struct backward *backwards;
+  int64_t sequence, thread;
+};
+
+static inline bool is_of_key(const void *context, uint32_t number) {
+  const struct search *search = context;
+  const struct backward *there = &search->backwards[number];
+  return there->sequence == search->sequence && there->thread == search->thread;
+}
+
+/* The place of a key, or the free one where it would be. Ops that follow each other have numbers that do: sixteen such
+** numbers share the sixteen places of a cache line. */
+static uint32_t *find_sequence(const struct join *join, int64_t sequence, int64_t thread) {
+  const struct search search = {join->backwards, sequence, thread};
   uint64_t sixteen = (uint64_t)sequence >> 4;
-  uint64_t hash = (sixteen + (uint64_t)thread * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
-  uint32_t slot = ((uint32_t)(hash >> 32) << 4 | ((uint32_t)sequence & 15)) & join->slot_mask;
-  while (join->slots[slot]) {
-    const struct backward *there = &join->backwards[join->slots[slot] - 1];
-    if (there->sequence == sequence && there->thread == thread) break;
-    slot = (slot + 1) & join->slot_mask;
-  }
-  return slot;
+  uint64_t hash = (sixteen + (uint64_t)thread * HASH_FACTOR_3) * HASH_FACTOR_1;
+  return hash_index_place(&join->first_of_key, (hash >> 32) << 4 | ((uint64_t)sequence & 15), is_of_key, &search);
 }
 
 static bool make_keys(struct join *join) {
-  uint32_t size = 16;
-  while (size < (uint64_t)join->backward_count * 2 && size < (uint32_t)1 << 31) size *= 2;
-  join->slots = scratch_allocate_zeroed(size, sizeof *join->slots);
-  if (!join->slots) return false;
-  join->slot_mask = size - 1;
+  uint64_t places = hash_index_places(join->backward_count);
+  join->first_of_key = (struct hash_index){scratch_allocate_zeroed(places, sizeof(uint32_t)), places - 1};
+  if (!join->first_of_key.places) return false;
   for (uint32_t i = 0; i < join->backward_count; i++) {
     struct backward *backward = &join->backwards[i];
-    uint32_t *slot = &join->slots[find_sequence(join, backward->sequence, backward->thread)];
-    if (*slot) {
-      backward->key = join->backwards[*slot - 1].key;
+    uint32_t *place = find_sequence(join, backward->sequence, backward->thread);
+    if (*place) {
+      backward->key = join->backwards[*place - 1].key;
     } else {
       backward->key = join->key_count++;
-      *slot = i + 1;
+      *place = i + 1;
     }
   }
   return true;
@@ -161,7 +167,7 @@ static void count_votes(const struct join *join, const int64_t *numbers, uint32_
       uint64_t thread = (uint64_t)column_integer(threads, row);
       if (column_is_null(threads, row) || thread >= join->thread_count) continue;
       for (uint32_t i = 0; i < count; i++) {
-        if (join->slots[find_sequence(join, sequence, numbers[i])]) votes[thread * count + i]++;
+        if (*find_sequence(join, sequence, numbers[i])) votes[thread * count + i]++;
       }
     }
   }
@@ -219,7 +225,7 @@ static void find_candidates(void *context, size_t i, unsigned worker) {
     if (!column_is_null(forwards, row) && column_integer(forwards, row) > 0) continue;
     uint64_t thread = (uint64_t)column_integer(threads, row);
     if (column_is_null(threads, row) || thread >= join->thread_count || join->logical[thread] <= 0) continue;
-    uint32_t slot = join->slots[find_sequence(join, sequence, join->logical[thread])];
+    uint32_t slot = *find_sequence(join, sequence, join->logical[thread]);
     if (!slot || column_is_null(starts, row)) continue;
     struct candidate candidate = {column_integer(starts, row), (uint32_t)segment->first_row + row,
                                   join->backwards[slot - 1].key};
@@ -321,7 +327,7 @@ static enum tfprof_status run_forward_ops(struct profile *profile, struct tfprof
   scratch_free(join.logical);
   scratch_free(join.backwards);
   scratch_free(join.grouped);
-  scratch_free(join.slots);
+  scratch_free(join.first_of_key.places);
   return status;
 }
 

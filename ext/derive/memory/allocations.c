@@ -11,6 +11,7 @@
 **
 ** The op is the innermost on the event's thread at that time.
 */
+#include "base/hash.h"
 #include "derive/links/innermost_ops.h"
 #include "derive/passes.h"
 
@@ -124,6 +125,7 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
   return status;
 }
 
+/* Each event is looked up, so the address lies in the place (base/hash_index.h has numbers of items). */
 struct slot {
   int64_t address;
   uint64_t memory;
@@ -150,7 +152,7 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
     bool is_release = event->kind == RELEASE;
     if (event->kind == OTHER) continue;
     if (event->address != NO_VALUE) {
-      uint64_t hash = ((uint64_t)event->address ^ memory) * UINT64_C(0x9e3779b97f4a7c15),
+      uint64_t hash = ((uint64_t)event->address ^ memory) * HASH_FACTOR_1,
                at = (hash ^ hash >> 29) & mask;
       while (slots[at].allocation && (slots[at].address != event->address || slots[at].memory != memory))
         at = (at + 1) & mask;

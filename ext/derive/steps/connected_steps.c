@@ -15,6 +15,7 @@
 ** The step is that which the root marks or lies in.  What no root reaches has that of the call that launched it, where
 ** this is known (launched_runs.h), or else none here, and goes by time (steps_of.c).
 */
+#include "base/hash.h"
 #include "derive/groups.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -163,8 +164,8 @@ static bool is_prefix(const char *text, const char *prefix) {
 
 /* One number for a call and an iteration of it. */
 static int64_t key_of_iteration(int64_t call, int64_t iteration) {
-  uint64_t hash = ((uint64_t)call * UINT64_C(0x9e3779b97f4a7c15)) ^ (uint64_t)iteration;
-  hash *= UINT64_C(0xbf58476d1ce4e5b9);
+  uint64_t hash = ((uint64_t)call * HASH_FACTOR_1) ^ (uint64_t)iteration;
+  hash *= HASH_FACTOR_2;
   return (int64_t)((hash ^ hash >> 31) >> 1);
 }
 

@@ -23,6 +23,7 @@
 **
 ** Numbers count from 1 on in the order of the first steps.
 */
+#include "base/hash.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 #include "derive/steps/alike_steps.h"
@@ -62,7 +63,7 @@ struct marks {
 };
 
 static uint64_t mixed(uint64_t a, uint64_t b) {
-  uint64_t hash = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xc2b2ae3d27d4eb4fu;
+  uint64_t hash = (a ^ (b + HASH_FACTOR_1 + (a << 6) + (a >> 2))) * HASH_FACTOR_2;
   return hash ^ hash >> 29;
 }
 

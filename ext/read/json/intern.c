@@ -1,4 +1,5 @@
-/* intern.c: see intern.h. Open addressing, at most half full. */
+/* intern.c: see intern.h.  Open addressing, at most half full.  Each text of a trace is looked up, so its hash lies
+** beside its number, which spares a look at others: base/hash_index.h has the numbers alone. */
 #include "read/json/intern.h"
 
 #include <assert.h>
