@@ -19,20 +19,31 @@
 
 SQLITE_EXTENSION_INIT3
 
+/* What a row has, each once: COLUMN(of timeline_column, name, type, unit, text). */
+#define TIMELINE_COLUMNS(COLUMN) \
+  COLUMN(PROFILE, profile_id, "INTEGER", NULL, "The profile: a process or rank.") \
+  COLUMN(THREAD, thread_id, "INTEGER", NULL, \
+         "The lane: a thread of the host or a stream of a device, as in threads. NULL for events without one, " \
+         "such as collectives, and for ranges that may end on another thread.") \
+  COLUMN(TABLE, table_name, "TEXT", NULL, \
+         "Table of the events: ranges, ops, api_calls, kernels, transfers or collectives. It makes the track " \
+         "together with depth.") \
+  COLUMN(DEPTH, depth, "INTEGER", NULL, "How deep in the table the track lies. 0 is the outermost.") \
+  COLUMN(BUCKET, bucket, "INTEGER", NULL, "The bucket of time: start_ns / bucket_ns, rounded down.") \
+  COLUMN(FIRST, first_id, "INTEGER", NULL, "The first event, as an id of table_name.") \
+  COLUMN(LONGEST, longest_id, "INTEGER", NULL, "The longest event, as an id of table_name.") \
+  COLUMN(NAME, name, "TEXT", NULL, "Name of the longest event.") \
+  COLUMN(CATEGORY, category, "TEXT", NULL, \
+         "What most of busy_ns is of: what ops.category or transfers.kind has, kernel, communication, runtime or " \
+         "range.") \
+  COLUMN(COUNT, count, "INTEGER", "count", "Number of events.") \
+  COLUMN(BUSY, busy_ns, "INTEGER", "ns", "How long the events last, added up. On one track they do not overlap.") \
+  COLUMN(START, start_ns, "INTEGER", "ns", "Where the first event begins.") \
+  COLUMN(END, end_ns, "INTEGER", "ns", "Where the last event ends.")
+
+#define NUMBER(column, name, type, unit, text) TIMELINE_##column,
 enum timeline_column {
-  TIMELINE_PROFILE,
-  TIMELINE_THREAD,
-  TIMELINE_TABLE,
-  TIMELINE_DEPTH,
-  TIMELINE_BUCKET,
-  TIMELINE_FIRST,
-  TIMELINE_LONGEST,
-  TIMELINE_NAME,
-  TIMELINE_CATEGORY,
-  TIMELINE_COUNT,
-  TIMELINE_BUSY,
-  TIMELINE_START,
-  TIMELINE_END,
+  TIMELINE_COLUMNS(NUMBER)
   TIMELINE_ARGUMENTS, /* the first hidden one */
   ARGUMENT_COUNT = 4,
   BUCKETS = 2048
@@ -48,32 +59,12 @@ const struct function_text timeline_table_text = {
     "bucket. Rows come in the order of profile, thread, table, depth and time.",
     "SELECT * FROM timeline(NULL, NULL, 1 << 20)"};
 
-const struct stored_column timeline_table_columns[] = {
-    {"profile_id", "INTEGER", NULL, "The profile: a process or rank."},
-    {"thread_id", "INTEGER", NULL,
-     "The lane: a thread of the host or a stream of a device, as in threads. NULL for events without one, such as "
-     "collectives, and for ranges that may end on another thread."},
-    {"table_name", "TEXT", NULL,
-     "Table of the events: ranges, ops, api_calls, kernels, transfers or collectives. It makes the track together with "
-     "depth."},
-    {"depth", "INTEGER", NULL, "How deep in the table the track lies. 0 is the outermost."},
-    {"bucket", "INTEGER", NULL, "The bucket of time: start_ns / bucket_ns, rounded down."},
-    {"first_id", "INTEGER", NULL, "The first event, as an id of table_name."},
-    {"longest_id", "INTEGER", NULL, "The longest event, as an id of table_name."},
-    {"name", "TEXT", NULL, "Name of the longest event."},
-    {"category", "TEXT", NULL,
-     "What most of busy_ns is of: what ops.category or transfers.kind has, kernel, communication, runtime or range."},
-    {"count", "INTEGER", "count", "Number of events."},
-    {"busy_ns", "INTEGER", "ns", "How long the events last, added up. On one track they do not overlap."},
-    {"start_ns", "INTEGER", "ns", "Where the first event begins."},
-    {"end_ns", "INTEGER", "ns", "Where the last event ends."},
-    {NULL, NULL, NULL, NULL},
-};
+#define DESCRIPTION(column, name, type, unit, text) {#name, type, unit, text},
+const struct stored_column timeline_table_columns[] = {TIMELINE_COLUMNS(DESCRIPTION){NULL, NULL, NULL, NULL}};
 
-static const char declaration[] =
-    "CREATE TABLE x(profile_id INTEGER, thread_id INTEGER, table_name TEXT, depth INTEGER, bucket INTEGER,"
-    " first_id INTEGER, longest_id INTEGER, name TEXT, category TEXT, count INTEGER, busy_ns INTEGER,"
-    " start_ns INTEGER, end_ns INTEGER, from_ns HIDDEN, to_ns HIDDEN, bucket_ns HIDDEN, lanes HIDDEN)";
+#define DECLARATION(column, name, type, unit, text) #name " " type ", "
+static const char declaration[] = "CREATE TABLE x(" TIMELINE_COLUMNS(
+    DECLARATION) "from_ns HIDDEN, to_ns HIDDEN, bucket_ns HIDDEN, lanes HIDDEN)";
 
 struct timeline_table {
   sqlite3_vtab base;
