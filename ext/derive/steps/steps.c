@@ -322,10 +322,13 @@ static enum tfprof_status name_step(struct profile *profile, struct step *step, 
   return derive_text(profile, name, &step->name, error);
 }
 
-/* One that began within a step has whole ones from its end on. `are_counted`: their numbers are those that the recorder
-** counted; `have_starts`: they do not go from one end to the next. */
-static enum tfprof_status leave_out_cut(struct profile *profile, bool are_counted, bool have_starts, struct step *steps,
-                                        uint32_t *count, struct tfprof_error *error) {
+/* What a step is: its mark; from one mark to the end of the next; from a call to the next one's beginning. */
+enum shape { AS_MARKED, FROM_END_TO_END, FROM_CALL_TO_CALL };
+
+/* One that began within a step has whole ones from its end on. Of those that are not marked the numbers are those that
+** the recorder counted. */
+static enum tfprof_status leave_out_cut(struct profile *profile, enum shape shape, struct step *steps, uint32_t *count,
+                                        struct tfprof_error *error) {
   enum { MARGIN_NS = 1000 }; /* the same moment, of several notes */
   int64_t until_ns, before;
   enum tfprof_status status = sampling_cut_until(profile, &until_ns, &before, error);
@@ -333,10 +336,10 @@ static enum tfprof_status leave_out_cut(struct profile *profile, bool are_counte
   uint32_t kept = 0;
   for (uint32_t i = 0; i < *count && !status; i++) {
     struct step step = steps[i];
-    bool is_whole = have_starts ? step.start >= until_ns - MARGIN_NS : step.end > until_ns + MARGIN_NS;
+    bool is_whole = shape != FROM_END_TO_END ? step.start >= until_ns - MARGIN_NS : step.end > until_ns + MARGIN_NS;
     if (!is_whole) continue;
     if (step.start < until_ns) step.start = until_ns;
-    if (are_counted) status = name_step(profile, &step, before + kept, error);
+    if (shape != AS_MARKED) status = name_step(profile, &step, before + kept, error);
     steps[kept++] = step;
   }
   *count = kept;
@@ -519,8 +522,6 @@ static void steps_of_nvtx(const struct profile *profile, const struct mark_list 
   }
 }
 
-enum shape { AS_MARKED, FROM_END_TO_END, FROM_CALL_TO_CALL };
-
 /* Steps are without what the recorder took to open and close windows. */
 static enum tfprof_status leave_out_stops(struct profile *profile, struct step *steps, uint32_t count, enum shape shape,
                                           struct tfprof_error *error) {
@@ -676,7 +677,7 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     bool are_counted = is_of_optimizers || kind == REPEATED_CALL;
     enum shape shape = !are_counted ? AS_MARKED : has_start ? FROM_CALL_TO_CALL : FROM_END_TO_END;
     if (!status && are_counted) status = number_kept(profile, steps, &count, error);
-    if (!status) status = leave_out_cut(profile, are_counted, !are_counted || has_start, steps, &count, error);
+    if (!status) status = leave_out_cut(profile, shape, steps, &count, error);
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], shape, error);
     if (!status && is_of_optimizers) optimizer_marks_diagnose(profile, &optimizers);
     if (!status && kind == NUMBERED_STEP) status = tell_marked_in_part(profile, &lists[kind], error);
