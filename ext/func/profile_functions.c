@@ -54,7 +54,8 @@ static char *take_option(struct read_option *options, size_t *count, const char 
   if (!key) {
     char keys[400];
     read_list_keys(keys, sizeof keys);
-    return sqlite3_mprintf("tfprof_open: there is no key '%q'; the supported keys are: path, %s", name, keys);
+    return sqlite3_mprintf("tfprof_open: there is no key '%q'; the supported keys are: path%s%s", name,
+                           *keys ? ", " : "", keys);
   }
   if (key->kind == READ_NUMBER) {
     if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER || option.number < 0)
@@ -109,7 +110,8 @@ static void open_function(sqlite3_context *context, int count, sqlite3_value **v
     char keys[400];
     read_list_keys(keys, sizeof keys);
     char *message = sqlite3_mprintf(
-        "tfprof_open takes a path, or keys each with a value; the supported keys are: path, %s", keys);
+        "tfprof_open takes a path, or keys each with a value; the supported keys are: path%s%s", *keys ? ", " : "",
+        keys);
     if (message) sqlite3_result_error(context, message, -1);
     else sqlite3_result_error_nomem(context);
     sqlite3_free(message);

@@ -42,8 +42,10 @@
 #include <unistd.h>
 
 #include "linked.h"
-#include "classic/vtab/classic_cache.h"
 #include "vtab/connection.h"
+#ifdef TFPROF_CLASSIC
+#include "classic/vtab/classic_cache.h"
+#endif
 
 
 /* No name of a table or view is longer. */
@@ -312,6 +314,7 @@ static bool ask(const char *sql) {
 
 /* ---- the command line of TensorFlow's profiler ---- */
 
+#ifdef TFPROF_CLASSIC
 enum output { TO_FILE, TO_TIMELINE, TO_PPROF };
 static const char *const output_names[] = {"file", "timeline", "pprof"};
 
@@ -371,6 +374,18 @@ static void ask_command(enum classic_view view, enum output output, const char *
   sqlite3_finalize(work);
   end_question(started, 0, status ? error.message : "", status == TFPROF_NO_MEMORY);
 }
+
+static void ask_commands(const char *directory) {
+  for (unsigned view = 0; view < CLASSIC_VIEW_count; view++) {
+    for (unsigned output = TO_FILE; output <= TO_PPROF; output++) {
+      bool is_there = output == TO_FILE || (output == TO_PPROF ? view == CLASSIC_CODE : view != CLASSIC_OP);
+      if (is_there) ask_command(view, output, directory);
+    }
+  }
+}
+#else
+static void ask_commands(const char *directory) { (void)directory; }
+#endif
 
 static unsigned list(const char *sql, char **names) {
   sqlite3_stmt *statement = NULL;
@@ -459,12 +474,7 @@ static void ask_everything(const char *directory) {
   ask_writer(timeline, directory); /* before SQLite can tell how many rows there are, and after */
   ask_questions();
   if (interrupt_after > 0) ask_patterns();
-  for (unsigned view = 0; view < CLASSIC_VIEW_count; view++) {
-    for (unsigned output = TO_FILE; output <= TO_PPROF; output++) {
-      bool is_there = output == TO_FILE || (output == TO_PPROF ? view == CLASSIC_CODE : view != CLASSIC_OP);
-      if (is_there) ask_command(view, output, directory);
-    }
-  }
+  ask_commands(directory);
   ask_writer("SELECT tfprof_pprof('%q/stacks.pb.gz')", directory);
   ask_writer("SELECT tfprof_dot('%q/module.dot', hlo_module) FROM hlo_instructions LIMIT 1", directory);
   ask_writer(timeline, directory);

@@ -15,6 +15,11 @@ from mutations import dumps
 from terminal import LeftOut, Terminal, program, run_tests
 
 TFPROF = program("tfprof")
+NEEDS_CLASSIC = {  # tests/parts.py
+    "test_classic_mistakes", "test_classic_views", "test_classic_words",
+    "test_damage_is_told_when_it_is_found", "test_damaged_files_are_told",
+    "test_files_without_events_are_told", "test_help_and_version", "test_help_by_name", "test_kinds_of_files",
+    "test_near_options", "test_standard_input"}
 
 
 def tfprof(*arguments, text=None, directory=None, **environment):

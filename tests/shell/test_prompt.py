@@ -16,6 +16,7 @@ TFPROF = program("tfprof")
 PROMPT = r"tfprof> $"
 # Far too slow to end by itself: what Ctrl-C is tried on.
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n;"
+NEEDS_CLASSIC = {"test_commands"}  # tests/parts.py
 
 
 def shell(state=None, columns=80, **more):

@@ -12,6 +12,8 @@ from engines import make_dump, run_tests
 
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
 DUMPS = [make_dump(os.path.join(directory.name, f"rank{i}.tfprof"), 200 + 50 * i, i) for i in (0, 1, 2)]
+NEEDS_CLASSIC = {  # tests/parts.py
+    "test_arguments_that_cannot_be_honoured", "test_describing", "test_hidden_argument", "test_opening"}
 
 
 def opened(engine):

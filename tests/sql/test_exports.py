@@ -28,6 +28,7 @@ from test_xplane_programs import compiled
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which the module fcntl has from Python 3.10 on
+NEEDS_CLASSIC = {"test_lines_of_a_timeline"}  # tests/parts.py
 
 
 def make_trace(path):

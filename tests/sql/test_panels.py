@@ -37,6 +37,7 @@ CHARTS = {"table": ((), ()), "facts": ((), ()), "findings": ((), ()), "marks": (
 EVERYWHERE = {"page", "also", "chart", "empty", "step", "width", "needs"}
 COLUMNS = {"x", "y", "series", "group", "label", "value", "note", "unit", "step", "mark", "right"}
 PARAMETERS = {"profile_id", "first_step", "last_step", "origin_ns"}
+NEEDS_CLASSIC = {"test_fixtures"}  # tests/parts.py
 
 
 def panels():
