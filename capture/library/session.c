@@ -79,10 +79,10 @@ static void disarm_sources(void) {
 }
 
 /* Until then, of the system's clock; what others take for it. */
-static void settle_sources(bool is_end, uint64_t end_ns) {
+static void fetch_from_sources(bool is_end, uint64_t end_ns) {
   const struct timespec until = moment_at(end_ns - WRITER_MS * UINT64_C(1000000));
   for EACH_SOURCE(source, begun)
-    if (source->settle) source->settle(is_end, &until);
+    if (source->fetch) source->fetch(is_end, &until);
 }
 
 static void let_sources_sleep(void) {
@@ -394,7 +394,7 @@ static void end_visit(void) {
   uint64_t end_ns = ends_at();
   sampling_end_visit();
   disarm_sources();
-  settle_sources(false, end_ns);
+  fetch_from_sources(false, end_ns);
   struct process_identity identity;
   process_identity_get(&identity);
   recording_finish(&identity.profile, milliseconds_until(end_ns));
@@ -484,7 +484,7 @@ void session_go_on(void) {
 void session_flush(void) {
   if (!is_recording()) return;
   uint64_t end_ns = ends_at();
-  settle_sources(false, end_ns);
+  fetch_from_sources(false, end_ns);
   recording_flush(milliseconds_until(end_ns));
 }
 
@@ -509,7 +509,7 @@ void session_finish(void) {
   if (keeps) control_end();
   sampling_end();
   disarm_sources();
-  settle_sources(true, end_ns);
+  fetch_from_sources(true, end_ns);
   stop_sources();
   struct process_identity identity;
   process_identity_get(&identity); /* the rank may have become known since */

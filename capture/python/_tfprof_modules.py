@@ -86,7 +86,7 @@ class Modules:
         finally:
             self.end_telling()
 
-    def settle(self, flush):
+    def finish(self, flush):
         """At the end: what has been seen, initialised, added or changed since."""
         flush()
         if self.time_left():
@@ -94,7 +94,7 @@ class Modules:
 
     def update(self):
         start = time.monotonic()
-        self.is_settled = True
+        self.is_complete = True
         owners = {}
         for model, root in list(self.roots.items()):
             tree = self.library.tfprof_capture_model_tree(model)
@@ -110,7 +110,7 @@ class Modules:
                 self.change(self.modules[first].row, "made again", module=second)
         del self.waiting[:done]
         pause = max((time.monotonic() - start) * SHARE, LOOK_AGAIN_SECONDS)
-        self.library.tfprof_capture_modules_again(int(1000 * (pause if self.is_settled else LAZY_SECONDS)))
+        self.library.tfprof_capture_modules_again(int(1000 * (pause if self.is_complete else LAZY_SECONDS)))
 
     # ---- Walking.
 
@@ -218,7 +218,7 @@ class Modules:
         for key, address, facts in parameters:
             now.add(key)
             if facts is None:
-                self.is_settled = False
+                self.is_complete = False
                 continue
             name = join(known.path, key)
             parameter = known.parameters.get(key)

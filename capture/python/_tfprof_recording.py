@@ -198,7 +198,7 @@ class Recording:
         if self.typed is not None:
             self.typed.tell_all(time_left)
         if self.modules is not None:
-            self.modules.settle(flush)
+            self.modules.finish(flush)
 
     # ---- Input shapes.
 

@@ -246,7 +246,7 @@ static bool share_segment(struct profile *profile, const struct segment *old, st
 static void forget_diagnostics(struct profile *profile, const struct segment *segment,
                                const struct column_set *columns) {
   if (!columns->words[0] && !columns->words[1]) return;
-  size_t kept = 0, settled = profile->diagnostics_settled;
+  size_t kept = 0, ordered = profile->diagnostics_ordered;
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     const struct diagnostic *diagnostic = &profile->diagnostics[i];
     bool is_forgotten = false;
@@ -254,7 +254,7 @@ static void forget_diagnostics(struct profile *profile, const struct segment *se
       is_forgotten |= column_set_has(columns, column) && diagnostic->key == diagnostic_key(segment, column);
     }
     if (!is_forgotten) profile->diagnostics[kept++] = *diagnostic;
-    if (i + 1 == settled) profile->diagnostics_settled = kept;
+    if (i + 1 == ordered) profile->diagnostics_ordered = kept;
   }
   profile->diagnostic_count = kept;
 }
@@ -360,10 +360,10 @@ void profile_diagnose_source(struct profile *profile, const char *severity, cons
 }
 
 static void forget_key(struct profile *profile, uint64_t key) {
-  size_t kept = 0, settled = profile->diagnostics_settled;
+  size_t kept = 0, ordered = profile->diagnostics_ordered;
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     if (profile->diagnostics[i].key != key) profile->diagnostics[kept++] = profile->diagnostics[i];
-    if (i + 1 == settled) profile->diagnostics_settled = kept;
+    if (i + 1 == ordered) profile->diagnostics_ordered = kept;
   }
   profile->diagnostic_count = kept;
 }

@@ -105,7 +105,7 @@ struct profile {
   } tables[TABLE_count];
   struct diagnostic *diagnostics;
   size_t diagnostic_count, diagnostic_capacity;
-  size_t diagnostics_settled;            /* so many of them are in the order that they are shown in */
+  size_t diagnostics_ordered;            /* so many of them are in the order that they are shown in */
   uint64_t diagnostics_lost;            /* for want of memory */
   struct pass_set passes_done, passes_running; /* derive passes that ran, or run now, for this version */
   struct profile_shared *shared;        /* the store's own */

@@ -17,11 +17,11 @@ static int compare_diagnostics(const void *left, const void *right) {
 
 /* By what they are told of; those of one column stay as they came. What was shown before, and so has its ids, stays in
 ** front. */
-static void settle(struct profile *profile) {
-  size_t first = profile->diagnostics_settled, count = profile->diagnostic_count - first;
+static void order_diagnostics(struct profile *profile) {
+  size_t first = profile->diagnostics_ordered, count = profile->diagnostic_count - first;
   for (size_t i = 0; i < count; i++) profile->diagnostics[first + i].place = i;
   if (count) qsort(profile->diagnostics + first, count, sizeof *profile->diagnostics, compare_diagnostics);
-  profile->diagnostics_settled = profile->diagnostic_count;
+  profile->diagnostics_ordered = profile->diagnostic_count;
 }
 
 /* The tables and columns of passes that tell something. */
@@ -55,7 +55,7 @@ enum tfprof_status profile_verify(struct profile *profile, struct tfprof_error *
     return status;
   }
   if (status) profile_diagnose(profile, "error", "unreadable_file", 1, -1, -1, "%s", reason.message);
-  settle(profile);
+  order_diagnostics(profile);
   profile->is_verified = true;
   return TFPROF_OK;
 }

@@ -391,7 +391,7 @@ static void run_op(struct python_thread *state, struct module *module) {
   fake_begin(&op, SCOPE_FUNCTION, &schema, true, -1, NULL, 0);
   module_sighting_number(capture_current_thread, (uintptr_t)module, (uintptr_t)module->head.type);
   module_sighting_number(capture_current_thread, (uintptr_t)module->child, (uintptr_t)module->child->head.type);
-  module_sightings_settle(capture_current_thread, true);
+  module_sightings_resolve(capture_current_thread, true);
   fake_end(&op);
   take_gil();
   state->frame = NULL;

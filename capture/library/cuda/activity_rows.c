@@ -241,7 +241,7 @@ static void read_held_work(const struct reading *reading, bool is_due, bool is_a
   for (unsigned at = 0; graph_links_take(&at, is_due, is_all, &held, &link);) add_held_work(reading, &held, link);
 }
 
-void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
+void activity_rows_write_held(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
                           struct launch_times *times, bool is_all) {
   const struct reading reading = {lanes, api, counts, times};
   struct cupti_call due;

@@ -29,7 +29,7 @@ uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api
                             struct launch_times *times);
 /* Writes rows of calls that wait for one which they may be a part of (nested_calls.h), and of work that waits for its
 ** call (graph_links.h), once a second; `is_all`: of all. */
-void activity_rows_settle(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
+void activity_rows_write_held(struct activity_lanes *lanes, const struct cupti_api *api, struct activity_counts *counts,
                           struct launch_times *times, bool is_all);
 void activity_rows_losses(struct recorder *recorder);
 

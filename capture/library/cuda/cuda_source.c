@@ -117,7 +117,7 @@ static void forget_calibration(void) {
   left_out_added = left_out_taken = 0;
 }
 
-static void cuda_settle(bool is_end, const struct timespec *until) { cuda_listener_fetch(is_end, until); }
+static void cuda_fetch(bool is_end, const struct timespec *until) { cuda_listener_fetch(is_end, until); }
 
 static const char *cuda_reset(bool is_whole) {
   (void)is_whole;
@@ -184,7 +184,7 @@ static void note_switches(void) {
 /* Numbers of calls belong to a session: those of the next one are not taken for those that were read before it. */
 static void note_session(const struct cupti_api *api, const struct activity_buffer *buffer) {
   if ((int)(buffer->session - session) <= 0) return; /* one that came late is read as it can be */
-  activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), true);
+  activity_rows_write_held(&lanes, api, &counts, cuda_costs_times(), true);
   activity_lanes_renumber(&lanes);
   session = buffer->session;
 }
@@ -346,7 +346,7 @@ static void cuda_tick(struct recorder *recorder, const struct clock_reading *now
   tell_part(recorder);
   const struct cupti_api *api = cuda_listener_api();
   if (!api) return;
-  activity_rows_settle(&lanes, api, &counts, cuda_costs_times(), is_end);
+  activity_rows_write_held(&lanes, api, &counts, cuda_costs_times(), is_end);
   const struct cuda_reported reported = {&lanes, &counts, api->version, is_clock_assumed};
   cuda_report_second(recorder, &reported, now);
   keep_to_limits(recorder, now, is_end);
@@ -363,7 +363,7 @@ const struct capture_source cuda_source = {
     .arm = cuda_arm,
     .driver_found = cuda_driver_found,
     .disarm = cuda_disarm,
-    .settle = cuda_settle,
+    .fetch = cuda_fetch,
     .set_detail = cuda_set_detail,
     .step_begins = cuda_step_begins,
     .cost = cuda_costs_add,

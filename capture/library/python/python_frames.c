@@ -161,7 +161,7 @@ uint32_t python_stack_node_of_op(struct capture_thread *thread, const uint8_t *f
 
 uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame, bool tells_calls) {
   uint32_t wanted = thread->changes.wanted, node = find_node(thread, frame, NULL, tells_calls);
-  if (__builtin_expect(wanted != thread->changes.wanted, 0)) module_watch->settle(thread, false);
+  if (__builtin_expect(wanted != thread->changes.wanted, 0)) module_watch->resolve(thread, false);
   return node;
 }
 

@@ -17,10 +17,10 @@
 ** it could not be read. */
 size_t python_describe_stack(char *text, size_t size);
 /* Who gives numbers to the modules that frames of python_module_code call: the thread's number of the one at this
-** address, whose class is at `type`, or 0; and settles it at the end of the callback (module_sightings.h). */
+** address, whose class is at `type`, or 0; and resolves it at the end of the callback (module_sightings.h). */
 struct module_watch {
   uint32_t (*number)(struct capture_thread *thread, uintptr_t address, uintptr_t type);
-  void (*settle)(struct capture_thread *thread, bool may_wait);
+  void (*resolve)(struct capture_thread *thread, bool may_wait);
 };
 void python_watch_modules(const struct module_watch *watch);
 
@@ -32,7 +32,7 @@ unsigned python_describe_modules(uint64_t *modules, uint64_t *calls, unsigned ro
 ** recorded now, and so the thread writes an ITEM_CALL for each call of a module on it that it meets for the first
 ** time. */
 uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame, bool tells_calls);
-/* The same for an op, which settles the modules that are new there. `recent`, which may be
+/* The same for an op, which resolves the modules that are new there. `recent`, which may be
 ** NULL, is where its innermost frame was when the same was asked for before. */
 uint32_t python_stack_node_of_op(struct capture_thread *thread, const uint8_t *frame, struct recent_node *recent);
 

@@ -58,7 +58,7 @@ struct capture_source {
   void (*disarm)(void);
   /* What others hold for it is fetched, so that it can be written: what is complete, and at the end, after disarm, all.
   ** Returns when that is done or, since others may hang, at that moment of CLOCK_MONOTONIC. */
-  void (*settle)(bool is_end, const struct timespec *until);
+  void (*fetch)(bool is_end, const struct timespec *until);
   /* Under the governor's lock, within callbacks, too. false: it stays as it was. */
   bool (*set_detail)(enum detail detail);
   /* Another step begins at that moment, after set_detail was called where the detail changes; not before it is known

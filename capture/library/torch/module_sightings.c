@@ -29,15 +29,15 @@ uint32_t module_sighting_number(struct capture_thread *thread, uintptr_t address
   return slot->id;
 }
 
-void module_sightings_settle(struct capture_thread *thread, bool may_wait) {
+void module_sightings_resolve(struct capture_thread *thread, bool may_wait) {
   bool comes = module_discovery_is_main(thread->tid) && !thread->was_not_asked;
   thread->was_not_asked = false;
-  if (comes) return; /* and settles it itself */
+  if (comes) return; /* and resolves it itself */
   if (may_wait) module_discovery_wait();
   if (known_modules_expire(state_of_caller())) thread_forget_modules(thread);
 }
 
 void module_sightings_begin(void) {
-  static const struct module_watch watch = {module_sighting_number, module_sightings_settle};
+  static const struct module_watch watch = {module_sighting_number, module_sightings_resolve};
   python_watch_modules(&watch);
 }

@@ -13,6 +13,6 @@ void module_sightings_begin(void);
 uint32_t module_sighting_number(struct capture_thread *thread, uintptr_t address, uintptr_t type);
 /* After the thread has met a module that is wanted (changes.wanted), in the same callback: it is looked for now, or
 ** soon, or what was seen of it expires. `may_wait`: the op has not begun yet. */
-void module_sightings_settle(struct capture_thread *thread, bool may_wait);
+void module_sightings_resolve(struct capture_thread *thread, bool may_wait);
 
 #endif

@@ -188,7 +188,7 @@ static __attribute__((noinline, cold)) bool describe_again(struct capture_thread
                                                            struct changes before) {
   bool is_described = op->name != 0;
   if (thread->changes.forgets != before.forgets) is_described = describe_op(thread, op, object, caller);
-  if (thread->changes.wanted != before.wanted) module_sightings_settle(thread, true);
+  if (thread->changes.wanted != before.wanted) module_sightings_resolve(thread, true);
   return is_described;
 }
 

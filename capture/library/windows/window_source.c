@@ -69,7 +69,7 @@ static const struct table_form form =
 
 enum { MOST_WINDOWS = 4000, MOST_REFUSALS = 3 }; /* readers take 4,096 */
 enum { CLOCK_TRIES = 4, CLOCK_APART_NS = 50000 };
-static const uint64_t LONGEST_NS = 5000000000u, LONGEST_CHOSEN_NS = 30000000000u, SETTLE_NS = 2000000000u,
+static const uint64_t LONGEST_NS = 5000000000u, LONGEST_CHOSEN_NS = 30000000000u, FETCH_NS = 2000000000u,
                       MARK_NS = 50000 /* after the end of a step's mark it is noted here, at most */,
                       PATIENCE_NS = 100000000u; /* the next step may begin, before which it is closed */
 
@@ -346,8 +346,8 @@ static void ask_to_close(void) {
 }
 
 /* Who ends a visit, or the process goes over to another program, has what is open in the file. */
-static void windows_settle(bool is_end, const struct timespec *until) {
-  uint64_t now_ns = moment_now_ns(), end_ns = now_ns + SETTLE_NS;
+static void windows_fetch(bool is_end, const struct timespec *until) {
+  uint64_t now_ns = moment_now_ns(), end_ns = now_ns + FETCH_NS;
   uint64_t until_ns = (uint64_t)until->tv_sec * 1000000000u + (uint64_t)until->tv_nsec;
   if (until_ns < end_ns) end_ns = until_ns;
   bool is_asked = false;
@@ -485,7 +485,7 @@ static const char *windows_reset(bool is_whole) {
 
 const struct capture_source windows_source = {
     .name = "windows",
-    .settle = windows_settle,
+    .fetch = windows_fetch,
     .reset = windows_reset,
     .open = windows_open,
     .drain = windows_drain,
