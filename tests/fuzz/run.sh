@@ -21,8 +21,9 @@ fi
 # For a short while: optimising would take longer than it saves.
 level=-O1
 [ "$seconds" -ge 30 ] || level=-O0
-cmake --preset fuzz -DCMAKE_C_FLAGS_DEBUG="$level -g1" >/dev/null
-cmake --build build-fuzz -j "$(nproc)" --target "${targets[@]}" make_ops_dump >build-fuzz/build.log 2>&1 || {
+mkdir -p build-fuzz
+tests/build_preset.sh fuzz -DCMAKE_C_FLAGS_DEBUG="$level -g1" "${targets[@]}" make_ops_dump \
+  >build-fuzz/build.log 2>&1 || {
   tail -n 30 build-fuzz/build.log
   exit 1
 }
