@@ -13,6 +13,7 @@ import os
 import sys
 
 import torch
+import without_dynamo  # noqa: F401
 from torch.profiler import ProfilerActivity, profile, record_function
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
