@@ -5,7 +5,6 @@
 #include "profiler_address.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

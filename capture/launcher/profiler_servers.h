@@ -10,7 +10,6 @@
 #include "profiler_address.h"
 #include "profiler_messages.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

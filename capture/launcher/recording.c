@@ -14,7 +14,6 @@
 #include "steps/marked_calls.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

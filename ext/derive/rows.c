@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

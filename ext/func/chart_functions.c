@@ -1,7 +1,6 @@
 /* chart_functions.c: pictures that fit into a cell of a table. */
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "func/functions.h"

@@ -4,7 +4,6 @@
 ** ordered_concat() makes a text no longer than any of the connection (SQLITE_LIMIT_LENGTH).
 */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "derive/code/source_kinds.h"

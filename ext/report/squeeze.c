@@ -12,7 +12,6 @@
 
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAXIMUM_DEPTH = 256 };

@@ -8,7 +8,6 @@
 #include "serve/listener.h"
 
 #include <microhttpd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -7,7 +7,6 @@
 #include "damage.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"

@@ -37,7 +37,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <glob.h>
-#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>

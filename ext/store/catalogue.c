@@ -8,7 +8,6 @@
 #include "base/hash_index.h"
 #include "store/private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct catalogue_row { /* source_data of a segment */

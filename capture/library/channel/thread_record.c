@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

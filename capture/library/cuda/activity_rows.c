@@ -11,7 +11,6 @@
 #include "listening_check.h"
 #include "nested_calls.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS_BEFORE_WRITING = 16384 }; /* of records, between two looks at the tables */

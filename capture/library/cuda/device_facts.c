@@ -5,7 +5,6 @@
 #include "host/cuda_driver.h"
 #include "host/process_counters.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

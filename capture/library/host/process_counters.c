@@ -4,7 +4,6 @@
 #include "cpu_facts.h"
 #include "recorder/small_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -4,7 +4,6 @@
 #include "channel/id_map.h"
 #include "stack_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct thread_stacks {

@@ -14,7 +14,6 @@
 #include "recorder/moments.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

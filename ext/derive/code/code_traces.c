@@ -19,8 +19,6 @@
 #include "derive/modules/module_numbers.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
-
 enum { MAXIMUM_ROUNDS = 8 };
 
 struct link {

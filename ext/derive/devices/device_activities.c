@@ -9,8 +9,6 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
-
 struct part {
   uint16_t table, name, device, thread, start, end, call, op, step; /* columns */
   uint16_t self;                                                    /* column of device_activities */

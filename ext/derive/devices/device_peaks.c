@@ -11,7 +11,6 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char *const dtypes[] = {"float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8"};

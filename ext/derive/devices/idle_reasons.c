@@ -10,7 +10,6 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Spans by start; `end` is that of all so far. */

@@ -15,7 +15,6 @@
 ** Most ops are of types that are not counted, which is found out once a type. Of the others many share few shapes: each
 ** combination of type, shapes and values is counted once.
 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"

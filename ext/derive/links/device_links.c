@@ -12,7 +12,6 @@
 #include "derive/passes.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 struct link_columns {
   uint16_t table, correlation, op_correlation, start, device; /* read */

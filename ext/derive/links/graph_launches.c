@@ -12,7 +12,6 @@
 #include "derive/links/graph_launches.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct launch {

@@ -7,8 +7,6 @@
 #include "derive/passes.h"
 #include "derive/steps/sampling.h"
 
-#include <math.h>
-
 static enum tfprof_status share_durations(struct profile *profile, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   for (size_t s = 0; s < ops->segment_count; s++) {

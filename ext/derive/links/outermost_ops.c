@@ -8,7 +8,6 @@
 #include "derive/rows.h"
 #include "store/scratch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct search {

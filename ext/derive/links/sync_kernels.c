@@ -14,8 +14,6 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
-
 struct launches {
   struct lane_span *items; /* lane: stream, start: launch, end: end of the kernel, row: of kernels; by lane, start */
   int64_t *ends;           /* by item: the latest end of this and all before on its stream */

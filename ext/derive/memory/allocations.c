@@ -15,7 +15,6 @@
 #include "derive/links/innermost_ops.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct event {

@@ -27,7 +27,6 @@
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { IN_MODULE = 1, ON_MAIN_THREAD = 2 };

@@ -9,7 +9,6 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static enum tfprof_status leave_out_ranges(struct profile *profile, uint32_t *of_op, struct tfprof_error *error) {

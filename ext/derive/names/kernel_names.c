@@ -20,7 +20,6 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* These compute nothing that tensor cores could, and neither do kernels that communicate. Only names are asked: kinds

@@ -16,7 +16,6 @@
 #include "derive/ranges/input_iterators.h"
 #include "derive/ranges/user_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char loader_prefix[] = "enumerate(DataLoader)#";

@@ -11,8 +11,6 @@
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
 
-#include <stdlib.h>
-
 struct nested {
   uint32_t *threads, *parents, *steps;
   int64_t *starts, *ends, *process_wide, *lane_streams, *depths;

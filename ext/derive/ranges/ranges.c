@@ -7,7 +7,6 @@
 #include "derive/passes.h"
 #include "derive/ranges/user_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* PyTorch's own ranges are of the domain torch; of other frameworks nothing is known. */

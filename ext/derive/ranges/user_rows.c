@@ -6,8 +6,6 @@
 #include "derive/links/ancestors.h"
 #include "derive/ranges/user_rows.h"
 
-#include <stdlib.h>
-
 enum answer { NOT_ASKED, NO, YES };
 enum { MARKS = 2 }; /* categories of ops that are marks: user, input */
 

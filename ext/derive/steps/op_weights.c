@@ -7,8 +7,6 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-#include <stdlib.h>
-
 /* The weight of each step, 1 where it has none; *all_one: there is no other. */
 static enum tfprof_status step_weights(const struct profile *profile, double **weights, uint32_t *count, bool *all_one,
                                        struct tfprof_error *error) {

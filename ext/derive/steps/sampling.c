@@ -2,7 +2,6 @@
 #include "derive/steps/sampling.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static bool add_change(struct sampling_changes *changes, int64_t time, double value) {
   if (changes->count == changes->capacity) {

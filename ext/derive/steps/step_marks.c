@@ -35,7 +35,6 @@
 #include "derive/steps/window_stops.h"
 #include "schema/framework_list.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,8 +6,6 @@
 #include "derive/match.h"
 #include "derive/passes.h"
 
-#include <stdlib.h>
-
 struct row { uint32_t step, device; int64_t start, end, busy; };
 
 static enum tfprof_status collect_device_work(struct profile *profile, unsigned table, const uint16_t columns[4],

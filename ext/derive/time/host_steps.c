@@ -24,7 +24,6 @@
 #include "derive/steps/recording_cost.h"
 #include "derive/time/pool_time.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Below that, calling an op of PyTorch takes most of its time. */

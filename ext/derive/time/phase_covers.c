@@ -22,7 +22,6 @@
 */
 #include "derive/time/phase_covers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static enum phase_kind kind_of_phase_event(const struct phase_covers *w, size_t event) {

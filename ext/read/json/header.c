@@ -7,7 +7,6 @@
 ** of parameters: the modules of the models and their parameters, each an object with the columns of nodes that it has,
 ** `parent_id` the place in the array of a module that comes before.
 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

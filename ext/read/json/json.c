@@ -11,10 +11,8 @@
 ** passed over.
 */
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "read/json/json.h"
 #include "read/json/repeats.h"

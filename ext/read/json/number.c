@@ -3,7 +3,6 @@
 
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,

@@ -31,7 +31,6 @@
 */
 #include "read/rows/time_faults.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

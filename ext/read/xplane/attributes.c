@@ -7,7 +7,6 @@
 */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "read/rows/text_buffer.h"

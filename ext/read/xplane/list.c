@@ -5,7 +5,6 @@
 ** pieces become segments in the order of the file.  So memory holds a piece for each worker, and what is kept.
 */
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "read/xplane/framework_names.h"

@@ -1,7 +1,6 @@
 /* texts.c: see texts.h. */
 #include "read/xplane/texts.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
