@@ -68,7 +68,8 @@ static bool read_wish(const struct capture_options *options, bool has_servers, s
   if (is_write) {
     wish->kind = CONTROL_WRITE;
     if (!steps && !time && !has_servers && !options_text(options, OPTION_OUTPUT)) return true;
-    fputs("tfprof-capture: --write writes what processes keep, into their run: without --steps, --for, -o, servers\n",
+    fputs("tfprof-capture: --write writes what processes keep into their run. It goes with no --steps, --for, -o or "
+          "server\n",
           stderr);
     return false;
   }

@@ -211,7 +211,7 @@ void attach_targets_find(const char *words, struct attach_wanted *wanted) {
   }
   char *text = strdup(words), *rest;
   if (!words[strspn(words, ",")]) {
-    fputs("tfprof-capture: --attach names nobody: a process, rank:N, run:DIR, HOST:PORT; --list shows what there is\n",
+    fputs("tfprof-capture: --attach names nobody. It takes a process, rank:N, run:DIR or HOST:PORT; see --list\n",
           stderr);
     wanted->failed++;
   }

@@ -114,7 +114,7 @@ static void find_tools(const char *word, char *tools) {
 static bool set_preload(const struct installation *parts) {
   if (strpbrk(parts->preload, ": ")) {
     fprintf(stderr,
-            "tfprof-capture: %s has a blank or a colon in its path, which LD_PRELOAD cannot hold; a Python that is "
+            "tfprof-capture: the path %s has a blank or a colon, which LD_PRELOAD cannot hold: a Python that is "
             "started with -I, -E or -S will not be recorded\n",
             parts->preload);
     return true;
@@ -132,8 +132,8 @@ static bool set_injection(const char *variable, const char *what, const char *li
   const char *former = getenv(variable);
   if (!former || !*former || strcmp(former, library) == 0) return setenv(variable, library, 1) == 0;
   if (!is_quiet)
-    fprintf(stderr, "tfprof-capture: %s is %s and stays so: %s will not be recorded; unset it to have that\n", variable,
-            former, what);
+    fprintf(stderr, "tfprof-capture: %s is set to %s and is left so: %s will not be recorded; unset it for that\n",
+            variable, former, what);
   return true;
 }
 
@@ -172,7 +172,7 @@ static bool set_environment(const struct capture_options *options, const struct 
                             const struct program *program, const char *run_directory) {
   if (strchr(parts->hooks, ':')) {
     fprintf(stderr,
-            "tfprof-capture: the path of the hooks, %s, has a colon, which PYTHONPATH cannot hold; move tfprof "
+            "tfprof-capture: the path of the hooks, %s, has a colon, which PYTHONPATH cannot hold: move tfprof "
             "elsewhere\n",
             parts->hooks);
     return false;

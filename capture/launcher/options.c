@@ -422,8 +422,8 @@ static bool set_value(struct capture_options *options, enum option option, const
       return false;
     case KIND_WORDS:
       if (are_all_of(spec->value, value)) break;
-      fprintf(stderr, "tfprof-capture: %s must be some of %s, parted by commas, or none, not '%s'", from, spec->value,
-              value);
+      fprintf(stderr, "tfprof-capture: %s must be some of %s, separated by commas, or none, not '%s'", from,
+              spec->value, value);
       return false;
     case KIND_SIZE:
     case KIND_LIMIT:

@@ -289,10 +289,11 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
             command[0]);
   }
   fputs(
-      "tfprof: if it did import one of them: PYTHONPATH must reach the Python that imports it (sudo, env -i and "
-      "containers clear it); one that is started with -I, -E or -S must be CPython 3.8 or newer, linked dynamically",
+      "tfprof: if it did import one of them, PYTHONPATH does not reach the Python that imports it: sudo, env -i and "
+      "containers clear it. A Python that is started with -I, -E or -S must be CPython 3.8 or newer, linked "
+      "dynamically",
       stderr);
-  fputs(program->isolation ? "\n" : ", and tfprof-capture be told --preload\n", stderr);
+  fputs(program->isolation ? "\n" : ", and tfprof-capture needs --preload\n", stderr);
 }
 
 static void say_what_was_recorded(const struct recording *recording, const char *path) {
@@ -381,7 +382,7 @@ static void say_problems(const struct recording *recording) {
     if (process->problem) fprintf(stderr, "tfprof: %s cannot be read: %s\n", process->path, process->problem);
   }
   if (recording->dropped) {
-    fprintf(stderr, "tfprof: %s row%s lost; the table diagnostics tells which and why\n",
+    fprintf(stderr, "tfprof: %s row%s lost; the table diagnostics says which and why\n",
             count_text(recording->dropped).bytes, recording->dropped == 1 ? " was" : "s were");
   }
 }

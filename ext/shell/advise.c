@@ -272,13 +272,14 @@ void advise_explain(void) {
   char name[LONGEST_NAME];
   list_checks(&advising);
   puts("advise [-checkers NAME,...] [-compat] [-option value]...\n\n"
-       "What SELECT * FROM advise says; with -checkers, those named or all, in the layout of\n"
-       "the TensorFlow profiler; with -compat its four, as it does.  The checkers:\n");
+       "Prints what SELECT * FROM advise says. With -checkers it prints what the named\n"
+       "checkers find, or all, in the layout of the TensorFlow profiler. With -compat it\n"
+       "prints what the four checkers of that profiler find, as it does. The checkers:\n");
   for (int i = 0; i < advising.check_count; i++) {
     const char *title = advising.checks[i]->title;
     advise_checker_name(advising.checks[i], name);
     printf("  %-30s  %s\n", name, strncmp(title, "Advice: ", 8) == 0 ? title + 8 : title);
   }
-  puts("\nThe options, with their defaults; the part before the dot may be left out:\n");
+  puts("\nThe options with their defaults. The part before the dot may be left out:\n");
   advise_each_option(explain_option, NULL);
 }

@@ -92,7 +92,7 @@ static void history_end(void) {
 
 /* A query that does not notice, in a function that works on a long text, would hold the terminal for ever. */
 static void on_interrupt(int number) {
-  static const char told[] = "\nthis query does not notice Ctrl-C yet; twice more, and tfprof ends\n";
+  static const char told[] = "\nThis query has not noticed Ctrl-C yet. Press it twice more to end tfprof.\n";
   (void)number;
   if (prompt.is_waiting) {
     saw_interrupt = 1;

@@ -68,7 +68,7 @@ def test_others_stay():
         others = dict(os.environ, CUDA_INJECTION64_PATH="/no/such/library.so")
         _, error = capturing.launch(os.path.join(directory, "run"), ["/bin/sh", "-c", "echo $CUDA_INJECTION64_PATH"],
                                     environment=others)
-        assert "CUDA_INJECTION64_PATH is /no/such/library.so and stays so" in error, error
+        assert "CUDA_INJECTION64_PATH is set to /no/such/library.so and is left so" in error, error
         assert not capturing.dumps(os.path.join(directory, "run")), error
         _, error = launched(directory + "/again", ["return"], status=3, environment=others)
 

@@ -328,7 +328,7 @@ def test_environment():
 def test_nothing_recorded_says_why():
     for command, status, words in (
         ([sys.executable, "-c", "pass"], 0, "the program imported none of PyTorch, TensorFlow and JAX"),
-        ([sys.executable, "-c", "pass", "-I"], 0, "and tfprof-capture be told --preload"),
+        ([sys.executable, "-c", "pass", "-I"], 0, "and tfprof-capture needs --preload"),
         ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch, TensorFlow or JAX"),
         (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch, TensorFlow or JAX"),
     ):

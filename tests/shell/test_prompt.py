@@ -115,7 +115,7 @@ def test_a_query_that_does_not_notice():
         t.send("\x03")
         time.sleep(0.2)
         t.send("\x03")
-        t.expect("does not notice Ctrl-C yet; twice more, and tfprof ends", seconds=10)
+        t.expect("has not noticed Ctrl-C yet. Press it twice more to end tfprof", seconds=10)
         t.send("\x03")
         time.sleep(0.2)
         t.send("\x03")

@@ -29,8 +29,8 @@ static const struct {
     [TF_TROUBLE_OP_LOG] = {"info", "unknown_node", "entries of the OpLog are about nodes that the graph does not have"},
     [TF_TROUBLE_FUNCTION] =
         {"info", "function_nodes",
-         "nodes of functions are no nodes of the graph, which calls them in no place that is known; what calls of them "
-         "run has names of its own in the steps"},
+         "nodes of functions are not in the graph: no node of it is known to call them. In the steps, what their calls "
+         "run has names of its own"},
     [TF_TROUBLE_ONCE] = {"info", "counted_once",
                          "nodes of loops and conditions are counted once, as no step tells how often they run"},
     [TF_TROUBLE_SIGNATURE] = {"info", "repeated_signatures",
@@ -40,7 +40,7 @@ static const struct {
                          "counted"},
     [TF_TROUBLE_TEXT] = {"warning", "not_utf8", NOT_UTF8_MESSAGE},
     [TF_TROUBLE_WIRE] = {"error", "damaged_message",
-                         "parts of the file are damaged or cut off; what is before them is served"},
+                         "parts of the file are damaged or cut off. What stands before them is shown"},
 };
 
 static void diagnose_troubles(struct tf_model *model, struct profile *profile) {

@@ -22,7 +22,7 @@ static const struct column_spec types_columns[] = {
 static const struct table_spec types_table = {
     .name = "node_type_patterns",
     .column_count = sizeof types_columns / sizeof types_columns[0],
-    .title = "Node type patterns: types of your own for nodes, for which you fill this table; it starts empty.",
+    .title = "Node type patterns: types of your own for nodes. You fill this table, which starts empty.",
     .columns = types_columns,
 };
 
