@@ -22,6 +22,7 @@ SOURCES = ["tests/golden/dump-1/ops.tfprof"] + [f"tests/fixtures/kineto/{name}.j
 COMPARED = "tests/fixtures/kineto/links.json"  # with itself, as before.json and after.json
 COMPARISON = f"{COMPARED} and itself"
 ROWS, WIDTH, SECONDS = 5, 118, 600
+LONGEST_CELL = 120
 
 SECTIONS = {"run": "The run", "steps": "Steps", "ops": "Ops", "code": "Lines of the program", "kernels": "Kernels",
             "devices": "Devices", "memory": "Memory", "input": "Input", "ranks": "Ranks", "graph": "Graphs and models",
@@ -104,6 +105,14 @@ def cell(text):
     return re.sub(r"([|*_<>\\`])", r"\\\1", text)
 
 
+def split_for_cell(text):
+    """(the first sentences, as many as a cell takes, the others), as schema_reference.c does it."""
+    ends = [found.end() for found in re.finditer(r"\.(?= |$)", text)]
+    fitting = [end for end in ends if end <= LONGEST_CELL] or ends[:1]
+    at = fitting[-1] if len(text) > LONGEST_CELL and fitting else len(text)
+    return text[:at], text[at + 1:]
+
+
 def main():
     build = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "build")
     listed = json.loads(subprocess.check_output(
@@ -125,8 +134,13 @@ def main():
         for text in prose:
             print(f"{cell(text)}\n")
         print("| column | type | unit | meaning |\n|---|---|---|---|")
+        below = []
         for column, kind, unit, text in columns[name]:
-            print(f"| `{column}` | {kind.lower()} | {unit or ''} | {cell(text)} |")
+            begin, rest = split_for_cell(re.sub(r"\s+", " ", text))
+            print(f"| `{column}` | {kind.lower()} | {unit or ''} | {cell(begin)} |")
+            below += [f"- `{column}`: {cell(rest)}"] if rest else []
+        if below:
+            print("\n" + "\n".join(below))
         if cost:
             print(f"\nCost: {cell(cost)}")
         if example:

@@ -1,7 +1,7 @@
 -- What NVML measured of each device, step by step: utilisation, memory, power, clocks, temperature.
 --
--- One row for each step and each device that has readings.  All steps count, also warm-up steps and those whose kernels
--- were not recorded (_thinned_steps), since NVML is asked each second whatever else is recorded.  A reading holds from
+-- One row for each step and each device that has readings.  All steps count, also warm-up steps and those without
+-- recorded kernels (_thinned_steps), since NVML is asked each second whatever else is recorded.  A reading holds from
 -- the one before it to itself, as the utilisation that NVML tells is that of the time before it is asked.  The first
 -- reading holds for one second, and none holds for more than two.  So nothing is known of what lies between readings
 -- that were missed, and of what follows the last one.  A step shorter than a second takes the reading in whose time it

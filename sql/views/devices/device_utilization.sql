@@ -27,7 +27,7 @@
 --   kernel_count                INTEGER  count  Number of kernels in the time looked at.
 --   kernel_ns                   INTEGER  ns     Sum of their durations.
 -- Cost: one pass over device_kernel_totals, once they are made, and one look at those that reach beyond that time,
--- which is taken off; step_kernel_totals of thinned recordings.
+-- which is taken off. step_kernel_totals of thinned recordings.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;
 WITH thinned AS MATERIALIZED (
   SELECT DISTINCT profile_id FROM temp._thinned_steps

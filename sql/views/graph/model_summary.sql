@@ -10,7 +10,7 @@
 --                                     without any.
 --   flops             INTEGER  flops  Floating point operations of one run of each node where they are known
 --                                     (nodes.flops).  NULL where they are known of none.
---   flops_node_count  INTEGER  count  Nodes whose operations are known.
+--   flops_node_count  INTEGER  count  Nodes with known operations.
 --   variable_count    INTEGER  count  Nodes that hold parameters.
 --   param_count       INTEGER  count  Parameters that these nodes hold.
 --   param_bytes       INTEGER  bytes  Size of these parameters.

@@ -9,7 +9,7 @@
 --   dur_ns              INTEGER  ns  Time that the slowest host took for the whole step, whatever was recorded of it.
 --   slowest_profile_id  INTEGER  -   The profile of that host, as in profiles.
 --   min_dur_ns          INTEGER  ns  Time that the fastest host took.
--- Cost: that of _pod_step_members; nothing where each run has one host.
+-- Cost: that of _pod_step_members.  Nothing where each run has one host.
 -- Example: SELECT pod_step, dur_ns, dur_ns - min_dur_ns AS spread_ns, slowest_profile_id FROM _common_steps;
 WITH several AS MATERIALIZED (
   SELECT DISTINCT run_id FROM temp._process_groups WHERE host = 'ALL_HOSTS'

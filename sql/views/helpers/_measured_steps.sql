@@ -1,6 +1,6 @@
 -- Measured steps: what the checks of devices measure in, and against.
 --
--- One row for each step that is no warm-up and whose ops were recorded.  A profile whose ops were recorded in no step
+-- One row for each step that is no warm-up and has recorded ops.  A profile with recorded ops in no step
 -- has one for each step that is no warm-up.  A profile without steps, such as one of a CUDA program of another kind,
 -- has one row for all of it: from the first launch or start on a device to the last end there.
 --   profile_id  INTEGER  -   The profile: a process or rank.
@@ -9,7 +9,7 @@
 --   dur_ns      INTEGER  ns  How long it is.  Where the host runs ahead of its devices this is steps.pace_ns.
 --   weight      REAL     -   Number of steps that it stands for: steps.sample_weight, and 1 where ops were recorded in
 --                            no step.
--- Cost: linear in steps; one pass over device_activities where there are none.
+-- Cost: linear in steps.  One pass over device_activities where there are none.
 -- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM measured_steps GROUP BY 1;
 WITH with_ops AS (
   SELECT profile_id FROM temp.steps WHERE ops_recorded = 1

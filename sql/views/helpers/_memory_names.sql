@@ -1,6 +1,6 @@
 -- Names of memories: what a page calls each device's memory, or each allocator's of a device that has several.
 --
--- One row for each profile, device and allocator whose memory events are known.
+-- One row for each profile, device and allocator with known memory events.
 --   profile_id  INTEGER  -  The profile: a process or rank.
 --   device_id   INTEGER  -  The device, as in devices.
 --   allocator   TEXT     -  Name of the allocator.  NULL where it is unknown.

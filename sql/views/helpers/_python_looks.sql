@@ -8,8 +8,8 @@
 --   trace_id     INTEGER  -   Stack of the sample, as in code_traces.
 --   range_id     INTEGER  -   The innermost range around it on its thread, as in ranges.  NULL outside of all.
 --   weight       REAL     ns  The time that it stands for, weighed by steps.sample_weight.
---   is_measured  INTEGER  -   1 in a measured step (no warm-up, none that a hang made long: _hung_steps) whose ops were
---                             recorded, else 0.  NULL outside all steps.
+--   is_measured  INTEGER  -   1 in a measured step (no warm-up, none that a hang made long: _hung_steps) with
+--                             recorded ops, else 0.  NULL outside all steps.
 --   waits_for    TEXT     -   What the thread waited for, as in python_samples.  NULL where it ran.
 -- Cost: linear in python_samples.  Example: SELECT waits_for, sum(weight) FROM _python_looks GROUP BY 1;
 SELECT

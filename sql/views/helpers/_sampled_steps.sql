@@ -1,6 +1,6 @@
--- Sampled steps: what the steps whose ops were recorded say of the others, and how surely: the base of all errors.
+-- Sampled steps: what the steps with recorded ops say of the others, and how surely: the base of all errors.
 --
--- One row for each measured step (no warm-up) with ops recorded, in profiles whose ops were recorded only in some
+-- One row for each measured step (no warm-up) with ops recorded, in profiles with recorded ops only in some
 -- steps.  An error that a view states is such that twice it on either side is the 95 % interval.  The error of a sum
 -- over all steps is sample_error(x, step_id) over the rows whose x are added up, which looks up here what it
 -- needs of a step.  Its square is made of three parts.  The first is how

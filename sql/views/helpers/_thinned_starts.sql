@@ -7,7 +7,7 @@
 -- too, and nothing shows it.
 --   profile_id  INTEGER  -   The profile of the step.
 --   device_id   INTEGER  -   The device, as in devices.
---   step_id     INTEGER  -   The step whose work was recorded, as in steps.
+--   step_id     INTEGER  -   The step with recorded work, as in steps.
 --   start_ns    INTEGER  ns  Start of the first kernel, copy or fill that the step launched on the device.
 -- Cost: one pass over steps where there is such a profile, and a look-up in device_steps for each of its steps.
 -- Example: SELECT count(*) FROM _thinned_starts;

@@ -5,7 +5,7 @@
 -- say so (capture_thinned).  Where the profiler of the framework records them (profiles.has_xplane_kernels) they are
 -- those of its windows.  One row for each step of such a profile that stands for another number of steps than one.  The
 -- views that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors
--- (_sampled_steps).  What a device did before a step that follows one whose work was not recorded is not known either
+-- (_sampled_steps).  What a device did before a step that follows one without recorded work is not known either
 -- (_thinned_starts).
 --   profile_id  INTEGER  -  The profile: a process or rank.
 --   step_id     INTEGER  -  The step, as in steps.

@@ -3,7 +3,7 @@
 -- One row for each profile, outermost op and sequence of at least three kernels, copies and fills.  The sequence is all
 -- that the op and the ops inside it launched, as HTA counts them.  HTA looks under one op name at a time, as WHERE
 -- op_name LIKE ...  does here.  Left out is what HTA leaves out: see hta_temporal_breakdown.  Counts and times are
--- weighed by ops.sample_weight, as kernels have an op in the steps whose ops were recorded.
+-- weighed by ops.sample_weight, as kernels have an op in the steps with recorded ops.
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   op_name       TEXT     -      Name of the outermost op.  Ranges, modules and Python frames do not count as ops.

@@ -1,9 +1,9 @@
 -- Launches one by one: the time of the call against the time of the kernel, and how long the kernel had to wait.
 --
--- One row for each kernel, copy or fill whose launching call was recorded.  A call that launches a whole device graph
+-- One row for each kernel, copy or fill with a recorded launching call.  A call that launches a whole device graph
 -- has no row.  HTA knows cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync only.  Here every
 -- call that launches counts.  Left out is also what HTA leaves out: see hta_temporal_breakdown.  Rows come in the order
--- of device_activities: by stream, then time.  Steps whose launches were not recorded (_thinned_steps) have no rows.
+-- of device_activities: by stream, then time.  Steps without recorded launches (_thinned_steps) have no rows.
 --   profile_id       INTEGER  -   The profile: a process or rank.
 --   rank             INTEGER  -   Rank of the process.  NULL where it is unknown.
 --   correlation      INTEGER  -   Number that the call and what it launched share.

@@ -14,7 +14,7 @@
 --   mean_launch_delay_ns  INTEGER  ns     Mean time from the end of the launching call to the start on the device.  A
 --                                         start before that end counts as 0.
 --   max_launch_delay_ns   INTEGER  ns     The longest such delay, not weighed.
--- Cost: linear in launch_totals, once these are made; where launches were recorded only in some steps, one pass over
+-- Cost: linear in launch_totals, once these are made.  Where launches were recorded only in some steps, one pass over
 -- device_activities.  Example: SELECT rank, short_ratio FROM hta_launch_summary;
 WITH sums AS (
   SELECT profile_id, sum(count * sample_weight) AS count, sum(short_count * sample_weight) AS short_count,

@@ -21,7 +21,7 @@
 --   device_id   INTEGER  -      The device, as in devices.
 --   thread_id   INTEGER  -      The stream, as in threads.
 -- Not weighed: count.  The lengths are those after the events that were recorded.
--- Cost: linear in queue_totals, once these are made; where launches were recorded only in some steps one pass over
+-- Cost: linear in queue_totals, once these are made.  Where launches were recorded only in some steps one pass over
 -- device_activities.  Example: SELECT stream, mean, max FROM hta_queue_length;
 WITH full_in_step AS (
   SELECT device_id, thread_id, max(sample_weight) AS weight, depth_ns(launch_ns, start_ns, 1024) AS full_ns

@@ -22,7 +22,7 @@
 --                                              occupancy.
 --   unused_ns                  INTEGER  ns     Time sum_ns times the part of the device that was not occupied.  NULL
 --                                              where occupancy_ratio is not known.
--- Cost: linear in kernel_totals, once these are made; one pass over kernels where only some steps were recorded.
+-- Cost: linear in kernel_totals, once these are made.  One pass over kernels where only some steps were recorded.
 -- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH sums AS (
   SELECT totals.profile_id AS profile_id, totals.name AS name,

@@ -24,7 +24,7 @@
 --   mean_held_ns  INTEGER  ns     Mean time from allocation to release of those that were released.  NULL where none
 --                                 was.
 --   bytes_ratio   REAL     ratio  Share of bytes in all bytes that the profile allocated on the device.
--- Cost: linear in allocation_totals, once these are made, and memory_totals; where only some steps were recorded one
+-- Cost: linear in allocation_totals, once these are made, and memory_totals.  Where only some steps were recorded one
 -- pass over allocations with one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;
 WITH parts AS (

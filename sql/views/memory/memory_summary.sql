@@ -40,7 +40,7 @@
 -- A profile for pprof tells of one moment.  What was in use then is the peak, and a row counts as often as it stands
 -- for pieces (occurrence_count).
 -- XProf counts allocations of the 1,000 moments that it draws.  Here all count.
--- Cost: two passes over memory_events; of a source without totals, that of memory_timeline.
+-- Cost: two passes over memory_events.  Of a source without totals, that of memory_timeline.
 -- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
 WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one moment
   SELECT allocations.profile_id AS profile_id, device_id, allocator,

@@ -6,7 +6,7 @@
 -- taken for as little as was released of it, so that device_bytes is a lower bound.  Where it has no addresses
 -- (libkineto before 2022), releases cannot be paired with allocations, and all is unknown.
 -- Where a capture has summed up what came and went (memory_totals), that is not in it.  What was held for longer, all
--- steps whose ops are recorded, and the moment when most was in use are whole.
+-- steps with recorded ops, and the moment when most was in use are whole.
 --   profile_id           INTEGER  -      The profile: a process or rank.
 --   host                 TEXT     -      Host that it ran on.
 --   rank                 INTEGER  -      Rank of the process.  NULL where it is unknown.

@@ -27,7 +27,7 @@
 --                                           steps.
 --   device_self_ns          INTEGER  ns     Time of the kernels that it launched itself (weighed).  NULL without a
 --                                           device.
--- Cost: that of op_totals; where ops of only some steps were recorded, one pass over ops.
+-- Cost: that of op_totals.  Where ops of only some steps were recorded, one pass over ops.
 -- Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
 WITH step_counts AS (
   SELECT profile_id, sum(sample_weight) AS step_count FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1

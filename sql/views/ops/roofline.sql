@@ -1,6 +1,6 @@
 -- Roofline: how fast ops compute and move data, against what their device can do at best.
 --
--- One row for each profile, op and kernel whose work is known, and one for the program as a whole, in order of time.  A
+-- One row for each profile, op and kernel with known work, and one for the program as a whole, in order of time.  A
 -- run of several hosts has the same rows for all of them.  In XPlane (profiles.is_xplane) with devices a row is a
 -- kernel of an op, with the operations and bytes that are known of kernels or of the instructions of XLA that they run.
 -- A file counts with all of the recording, and windows with the measured steps, weighed.  In other sources a row is an
@@ -32,7 +32,7 @@
 --   bytes_accessed         INTEGER  bytes    Bytes that they moved.  For ops of PyTorch inputs and outputs count, which
 --                                            have to be moved, so that a rate above the peak of the memory shows
 --                                            caches.  NULL where nothing tells them.
---   flops_per_second       REAL     flops/s  Flops by the time of those whose operations are known.  For the program it
+--   flops_per_second       REAL     flops/s  Flops by the time of those with known operations.  For the program it
 --                                            is by all its time.
 --   bytes_per_second       REAL     bytes/s  Bytes by the time of those whose bytes are known.  For the program it is
 --                                            by all its time.

@@ -24,7 +24,7 @@
 --   busy_ratio       REAL     ratio  Share of op_ns, or of kernel_ns + transfer_ns, in the time from start_ms to
 --                                    end_ms.  It is at most 1, also where they overlap.
 -- Not weighed: end_ms.  It is of what was recorded.
--- Cost: linear in op_totals and stream_totals, once these are made; where only some steps were recorded one pass over
+-- Cost: linear in op_totals and stream_totals, once these are made.  Where only some steps were recorded one pass over
 -- ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH ops_of AS MATERIALIZED (
   SELECT thread_id, category, sum(count) AS count, sum(1.0 * self_ns) AS self_ns, min(first_start_ns) AS start_ns,

@@ -4,7 +4,7 @@
 -- entered it last, and its time is what the exchange itself took.  The time that another rank was in it for longer is
 -- waiting.  The same collective on two ranks is that of the same process group, name and place within the step of the
 -- same number.  Where the host exchanges the data (Gloo, MPI, UCC) an operation begins when those queued before it end.
--- In steps whose kernels were not recorded (_thinned_steps), collectives that kernels carry out have no rows.
+-- In steps without recorded kernels (_thinned_steps), collectives that kernels carry out have no rows.
 --   profile_id     INTEGER  -      The profile: a process or rank.
 --   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   collective_id  INTEGER  -      The collective, as in collectives.

@@ -14,7 +14,7 @@
 --                            much.
 --   suggestion  TEXT     -   What to do.
 --   evidence    TEXT     -   A SELECT that shows the rows behind it.
--- Cost: that of all checks; with check_name = '...' of that one.
+-- Cost: that of all checks.  With check_name = '...' of that one.
 -- Example: SELECT severity, message, suggestion FROM advise LIMIT 5;
 SELECT
   check_name AS check_name,

@@ -6,7 +6,7 @@
 -- for which others speak are left out.
 --   profile_id               INTEGER  -      The profile: a process or rank.
 --   rank                     INTEGER  -      Rank of the process.  NULL where it is unknown.
---   steps_recorded_ratio     REAL     ratio  Share of steps whose ops were recorded, among all steps.
+--   steps_recorded_ratio     REAL     ratio  Share of steps with recorded ops, among all steps.
 --   step_time_in_ops_ratio   REAL     ratio  Share of the time of recorded, measured steps in which an op ran on the
 --                                            thread of the step, or on one that runs the backward pass for it.
 --   ops_in_steps_ratio       REAL     ratio  Share of ops that lie in a step.

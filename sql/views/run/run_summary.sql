@@ -9,7 +9,7 @@
 -- open, each has a row.
 -- steps: how many, how long.  step times: the curve of the process with the longest steps, least to most.
 -- requests, batches: of servers of models.
--- time: the parts of step_breakdown, over measured steps (no warm-up) whose ops were recorded.  The part other is the
+-- time: the parts of step_breakdown, over measured steps (no warm-up) with recorded ops.  The part other is the
 -- time outside of ops that step_op_time and host_bound have.
 -- ops, lines: those with most self time.  Ops are those of the framework and those of the input, with a row for each of
 -- several frameworks.  Only the end of a long name is shown.

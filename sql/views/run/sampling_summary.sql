@@ -1,11 +1,11 @@
 -- Sampling: in how many steps ops were recorded, for how many those speak, and how surely.
 --
--- One row for each profile whose ops were recorded only in some of the measured steps (no warm-up).  The other views
+-- One row for each profile with recorded ops only in some of the measured steps (no warm-up).  The other views
 -- weigh by steps.sample_weight and state errors.  Twice the error on either side is the 95 % interval, also where few
 -- steps speak for many (_sampled_steps has the method).  Where all steps were recorded errors are 0.
 --   profile_id      INTEGER  -      The profile: a process or rank.
 --   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
---   recorded_count  INTEGER  count  Steps whose ops were recorded.
+--   recorded_count  INTEGER  count  Steps with recorded ops.
 --   drawn_count     INTEGER  count  Recorded steps that speak for others, too.
 --   step_count      REAL     count  Steps for which the recorded ones speak.
 --   is_calibrated   INTEGER  -      1 where the weights also make the recorded steps speak for all the time, as

@@ -26,7 +26,7 @@
 --   mfu               REAL     ratio    Ratio of ideal_ns to dur_ns.  It is 1 in a step that computes at the peak from
 --                                       end to end.
 --   hfu               REAL     ratio    The same with recomputed_flops: how much the hardware computes.
--- Cost: linear in ops and kernels whose operations are known.
+-- Cost: linear in ops and kernels with known operations.
 -- Example: SELECT number, flops_per_second, mfu FROM mfu;
 WITH on_devices AS MATERIALIZED (
   SELECT profile_id, count(DISTINCT device_id) AS device_count, count(flops) AS has_flops

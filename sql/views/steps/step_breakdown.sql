@@ -4,8 +4,8 @@
 -- A step reaches to the end of its work on devices.  At each moment only the first of what goes on counts: kernel,
 -- memcpy, memset, communication, runtime, data_loader and cpu, in this order.  Communication is all of the kernels of
 -- NCCL and all ops nccl:* and gloo:*.  The plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter
--- only.  Steps at the end whose work was not recorded to its end are left out, and warm-up counts.
--- What the host did is not known in steps of a capture whose ops were not recorded: cpu_ns and rest_ns, and the same
+-- only.  Steps at the end without recorded work to its end are left out, and warm-up counts.
+-- What the host did is not known in steps of a capture without recorded ops: cpu_ns and rest_ns, and the same
 -- under other names, are NULL.  Where the work of devices was not recorded either (_thinned_steps), and in
 -- _calibration_steps, all but dur_ns and data_loader_ns is NULL.  data_loader_ns is NULL, too, where TensorFlow
 -- recorded its ops in windows, which wait for tf.data.

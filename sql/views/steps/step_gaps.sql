@@ -15,7 +15,7 @@
 --                            each step was recorded by itself (steps.origin is session), since mostly the work of the
 --                            recorder passes there.  NULL between batches of requests (serving), which come as they are
 --                            asked for.
--- Cost: a sort of the measured steps; device_steps of profiles whose host runs ahead.
+-- Cost: a sort of the measured steps. device_steps of profiles whose host runs ahead.
 -- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
 WITH worked AS (
   SELECT steps.id AS step_id, max(device_steps.end_ns) AS end_ns

@@ -4,7 +4,7 @@
 -- its own, and window says which it is (_process_windows).  Statistics of durations are over measured steps (no
 -- warm-up).  They leave out evaluation that only some of these have in them (steps.training_ns), and where the host
 -- runs ahead of its devices they are of the pace of steps (steps.pace_ns).  What ops did is over the measured steps
--- whose ops were recorded, weighed by steps.sample_weight.  What recording took is in no time here (steps.net_ns).
+-- with recorded ops, weighed by steps.sample_weight.  What recording took is in no time here (steps.net_ns).
 --   profile_id          INTEGER  -      The profile: a process or rank.
 --   job                 TEXT     -      The job as the scheduler calls it (profiles.job), where several are open.
 --   host                TEXT     -      Host that it ran on.
@@ -13,7 +13,7 @@
 --   window_count        INTEGER  count  Windows of the process.  NULL where it is the only one.
 --   step_count          INTEGER  count  All steps of the profile.
 --   warmup_count        INTEGER  count  Steps that are left out as warm-up.
---   recorded_count      INTEGER  count  Measured steps whose ops were recorded.
+--   recorded_count      INTEGER  count  Measured steps with recorded ops.
 --   mean_ns             INTEGER  ns     Mean duration of a measured step.
 --   median_ns           INTEGER  ns     Median duration of a measured step.
 --   stddev_ns           INTEGER  ns     Standard deviation of the duration of measured steps.

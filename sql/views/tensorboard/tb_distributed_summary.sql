@@ -3,7 +3,7 @@
 -- One row for each profile that communicated, with means over its steps as step_breakdown has them.  It is like the
 -- distributed page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.
 -- Where the host exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) no device communicates.
--- There the operations on the host do.  In captures of these, steps whose ops were recorded stand for the others
+-- There the operations on the host do.  In captures of these, steps with recorded ops stand for the others
 -- (steps.sample_weight).  So they do where kernels were recorded only in some steps.  Without any kernels ops are
 -- computation, except for those that ask for an exchange or wait for it (c10d::*).  Profiles without ranks, such as
 -- those of profiler servers, are told apart by _process_names.
@@ -29,7 +29,7 @@
 --   collective_count        INTEGER  count  Number of collectives in all steps.
 --   bytes                   INTEGER  bytes  Size of the data of all these collectives.  NULL where it is not known of
 --                                           any.
--- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits; where the host
+-- Cost: one pass over kernels, transfers, step_segment_totals and collectives, and collective_waits.  Where the host
 -- exchanges the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM tb_distributed_summary;
 WITH marked AS (

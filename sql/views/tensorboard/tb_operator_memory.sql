@@ -17,7 +17,7 @@
 --   allocated_error_bytes  INTEGER  bytes  Error of allocated_bytes where only some steps were recorded
 --                                          (sampling_summary).  0 where all were, NULL where too few were.
 -- Cost: linear in op_totals and memory_event_totals, once these are made, and one look-up of names of ops and their
--- callers; where only some steps were recorded one pass over ops.
+-- callers.  Where only some steps were recorded one pass over ops.
 -- Example: SELECT op_name, allocation_count, increase_bytes FROM tb_operator_memory LIMIT 10;
 WITH own_sums AS MATERIALIZED (
   SELECT profile_id, op_name AS name, sum(bytes * op_weight) AS increase_bytes,

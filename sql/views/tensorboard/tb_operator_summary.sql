@@ -25,7 +25,7 @@
 --                                            launched none itself.
 --   tensor_core_total_ratio  REAL     ratio  Share of kernels on tensor cores in device_total_ns.  NULL where none was
 --                                            launched.
--- Cost: one pass over ops (three where only some steps were recorded) and one over api_calls; else linear in op_totals
+-- Cost: one pass over ops (three where only some steps were recorded) and one over api_calls.  Else linear in op_totals
 -- and kernel_totals.
 -- Example: SELECT op_name, count, device_self_ns FROM tb_operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op

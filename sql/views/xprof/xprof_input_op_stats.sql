@@ -20,7 +20,7 @@
 --                               Prefetch is mostly such waiting.
 --   category    TEXT     -      What the events do, as input_events.stage.
 --   suggestion  TEXT     -      What may shorten the time.  NULL where nothing is known to.
--- Cost: one pass over input_events; op_totals of XPlane files.
+-- Cost: one pass over input_events. op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM xprof_input_op_stats;
 WITH xplanes AS MATERIALIZED ( -- whose input the profiler of the framework tells, in files or windows
   SELECT id, origin = 'tfprof' AS is_window FROM temp.profiles

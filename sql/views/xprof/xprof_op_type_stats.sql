@@ -21,7 +21,7 @@
 --   execution_mode    TEXT     -      How the ops were run: eager, function or graph, and mixed where they differ.
 --                                     NULL where that is not known.
 --   is_idle           INTEGER  -      1 for IDLE, else 0.
--- Cost: that of xprof_op_stats; one pass over ops where they were sampled.
+-- Cost: that of xprof_op_stats.  One pass over ops where they were sampled.
 -- Example: SELECT op_type, self_ratio, cumulative_ratio FROM xprof_op_type_stats WHERE side = 'host' LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp._process_groups WHERE host = 'ALL_HOSTS'

@@ -18,14 +18,14 @@
 --                                                 does not name ops of kernels.
 --   self_ratio                  REAL     ratio    Share of self_ns in that of all ops.
 --   cumulative_ratio            REAL     ratio    Sum of self_ratio with all rows before.
---   flops_per_second            REAL     flops/s  Operations by time on devices, in calls whose operations are known.
+--   flops_per_second            REAL     flops/s  Operations by time on devices, in calls with known operations.
 --                                                 NULL where there are none.
 --   is_op_tensor_core_eligible  INTEGER  -        1 where one of its kernels could have used tensor cores, else 0.
 --                                                 NULL where that is not known.
 --   uses_tensor_core            INTEGER  -        1 where one of its kernels used tensor cores, else 0.  NULL where
 --                                                 that is not known.
 -- All of them, with those on hosts, are in xprof_op_stats.
--- Cost: linear in op_totals and kernel_totals, once these are made; a look at ops whose operations are known.
+-- Cost: linear in op_totals and kernel_totals, once these are made.  A look at ops with known operations.
 -- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;
 WITH xplanes AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE has_xplane_kernels = 1
