@@ -19,7 +19,7 @@
 --   location       TEXT     -      The line as file:line, the file without its directories.  In the cell of a notebook
 --                                  it is In[number]:line.
 --   text           TEXT     -      The source line.  NULL where it could not be read.
---   count          INTEGER  count  Ops whose self time goes to this line at this level (weighed).
+--   count          INTEGER  count  Ops with self time that goes to this line at this level (weighed).
 --   self_ns        INTEGER  ns     Self time of these ops (weighed).
 --   self_error_ns  INTEGER  ns     Error of self_ns where only some steps were recorded (sampling_summary).  0 where
 --                                  all were, NULL where too few were.

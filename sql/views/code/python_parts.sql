@@ -1,12 +1,12 @@
 -- Python between ops, by what it is: waiting, calling ops, or code of its own that no op needs.
 --
 -- One row for each profile, line of the program, line of a library below it and part of the time at these in which no
--- op ran.  It is python_summary, divided by what was seen there.
--- The part waits is waiting.  Where a line waits for half of its time or more, all of its time is waits.  Where it
--- waits for a file, pipe, process or connection, so is the time of the lines within two lines of it in the same
--- function, which make what is written there, unless they call ops.  The part calls is what calling ops costs: modules,
--- optimizers and backward passes of PyTorch, and lines whose ops take longer than the Python around them.  The part
--- python is all else, which could be done elsewhere or not at all.
+-- op ran.  It is python_summary, divided by what was seen there. The part waits is waiting.  Where a line waits for
+-- half of its time or more, all of its time is waits.  Where it waits for a file, pipe, process or connection, so is
+-- the time of the lines within two lines of it in the same function, which make what is written there, unless they
+-- call ops.  The part calls is what calling ops costs: modules, optimizers and backward passes of PyTorch, and lines
+-- with ops that take longer than the Python around them.  The part python is all else, which could be done elsewhere
+-- or not at all.
 --   profile_id      INTEGER  -      The profile: a process or rank.
 --   location        TEXT     -      File:line of the line of the program, as python_summary has it.
 --   text            TEXT     -      Text of the line of the program.  NULL where it could not be read.
@@ -19,12 +19,12 @@
 --   sample_count    INTEGER  count  How often it was seen.
 --   self_ns         INTEGER  ns     The time outside ops.  All rows of a line together are its self_ns in
 --                                   python_summary.
---   saving_ns       INTEGER  ns     The part of self_ns in which a checkpoint was written: in the range torch.save, or
---                                   innermost in what frameworks save with.
+--   saving_ns       INTEGER  ns     The part of self_ns in which a checkpoint was written.  That is in the range
+--                                   torch.save, or innermost in what frameworks save with.
 --   processor_ns    INTEGER  ns     The part of self_ns in which the thread waited for a processor.
---   op_ns           INTEGER  ns     Time of the ops that the line calls besides, without their backward passes, where
---                                   part is python, or is waits only for a line close by.  It is less than self_ns.  0
---                                   for other parts.
+--   op_ns           INTEGER  ns     Time of the ops that the line calls besides, without their backward passes.  It is
+--                                   there where part is python, or is waits only for a line close by.  It is less than
+--                                   self_ns.  0 for other parts.
 --   file            TEXT     -      File of the line of the program, with its directories.
 --   line            INTEGER  -      Number of the line of the program in its file.
 --   inner_file      TEXT     -      File of the innermost line, with its directories.

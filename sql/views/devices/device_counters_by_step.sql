@@ -4,9 +4,9 @@
 -- recorded kernels (_thinned_steps), since NVML is asked each second whatever else is recorded.  A reading holds from
 -- the one before it to itself, as the utilisation that NVML tells is that of the time before it is asked.  The first
 -- reading holds for one second, and none holds for more than two.  So nothing is known of what lies between readings
--- that were missed, and of what follows the last one.  A step shorter than a second takes the reading in whose time it
--- lies, and its neighbours take the same.  Means are weighed by time.  What no reading tells of a step is NULL.  To add
--- up steps, take the sum of energy_joules, and of other columns the mean weighed by known_ns.
+-- that were missed, and of what follows the last one.  A step shorter than a second takes the reading around it, as
+-- its neighbours do.  Means are weighed by time.  What no reading tells of a step is NULL.  To add up steps, take the
+-- sum of energy_joules, and of other columns the mean weighed by known_ns.
 --   profile_id                      INTEGER  -        The profile: a process or rank.
 --   rank                            INTEGER  -        Rank of the process.  NULL where it is unknown.
 --   device_id                       INTEGER  -        The device, as in devices.
@@ -15,7 +15,7 @@
 --   number                          INTEGER  -        Number of the step.
 --   dur_ns                          INTEGER  ns       Duration of the step.
 --   known_ns                        INTEGER  ns       Part of dur_ns that readings tell of.
---   reading_count                   INTEGER  count    Number of readings whose time the step shares.
+--   reading_count                   INTEGER  count    Number of readings that overlap the step.
 --   utilization_ratio               REAL     ratio    Share of the time in which kernels ran.
 --   memory_utilization_ratio        REAL     ratio    Share of the time in which memory of the device was read or
 --                                                     written.

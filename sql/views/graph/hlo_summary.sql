@@ -13,9 +13,9 @@
 --   opcode              TEXT     -      What it is to XLA, such as dot, fusion or while.
 --   framework_name      TEXT     -      Name that the framework gave the op that it was made of.  NULL where XLA made
 --                                       it by itself.
---   location            TEXT     -      Line of the program at which the op that it was made of was called: the
---                                       innermost one of the program itself, as file:line without directories.  NULL
---                                       where the module does not tell.
+--   location            TEXT     -      Line of the program that called the op it was made of, as file:line without
+--                                       directories.  It is the innermost one of the program itself.  NULL where the
+--                                       module does not tell.
 --   text                TEXT     -      Source text of that line.  NULL where it could not be read.
 --   count               INTEGER  count  Number of runs on threads of the host.  NULL where there are none.
 --   self_ns             INTEGER  ns     Time of these runs without what they ran, in all.  NULL where there are none.

@@ -1,7 +1,7 @@
 -- Waiting for input: for how long the measured steps (no warm-up) of each process waited for their next element.
 --
 -- One row for each profile with input_events and measured steps.  The checks of the input measure against it.  Where
--- the profiler of TensorFlow told of some steps in windows, the steps are these.
+-- the profiler of TensorFlow recorded some steps in windows, the steps are these.
 --   profile_id     INTEGER  -      The profile: a process or rank.
 --   step_count     INTEGER  count  Number of the steps.
 --   step_ns        INTEGER  ns     Time of the steps.

@@ -5,7 +5,7 @@
 --   run_id      INTEGER  -  The run, as in runs.
 --   rank        INTEGER  -  Rank of the process.  NULL where it is unknown.
 --   host        TEXT     -  Host that it ran on.
---   framework   TEXT     -  The framework, as in profiles, in whose words findings advise (advice_words).
+--   framework   TEXT     -  The framework, as in profiles.  Findings advise in its words (advice_words).
 --   name        TEXT     -  Name that findings use.  It is rank 3, else the name that the source has instead of a pid
 --                           (Python, in the profiler of Ascend), else process 1234, else host a where it has no other
 --                           process in the run, else server host:6009 where a profiler server sent it, else the path.

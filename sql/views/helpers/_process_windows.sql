@@ -1,15 +1,14 @@
 -- Windows of processes, and processes of a job: which profiles are of one process, and which went on together.
 --
--- One row for each profile.  torch.profiler writes a file for each cycle of its schedule.  Files of one run, rank, host
--- and pid, one after the other, are windows of one process.  Where a file says no rank, those whose names are the same
+-- One row for each profile.  torch.profiler writes a file for each cycle of its schedule.  Files of one run, rank,
+-- host and pid, one after the other, are windows of one process.  Where a file says no rank, those with the same name
 -- up to the first point are (worker in profiles.attributes).  XSpaces of one host and pid, one after the other, are
 -- windows, too (where they tell no pid, those of one profiler server, by its address).  So are recordings of one
 -- process that was asked for several (tfprof-capture --attach), by pid and start.  Processes that were merged into one
--- file, and other formats, are by themselves.
--- Profiles of one framework that overlap in time were recorded together: other ranks, or windows of them.  What a
--- pattern names besides is no part of it: the run of another day, a restart, another job (in our recordings, by
--- profiles.job unless it is a path), or two profiles that have one rank at the same time.
--- A file in which the host works while it works in another one of its process is no window, but by itself
+-- file, and other formats, are by themselves. Profiles of one framework that overlap in time were recorded together:
+-- other ranks, or windows of them.  What a pattern names besides is no part of it: the run of another day, a restart,
+-- another job (in our recordings, by profiles.job unless it is a path), or two profiles that have one rank at the same
+-- time. A file in which the host works while it works in another one of its process is no window, but by itself
 -- (overlapping_files, is_overlapping in profiles.attributes).
 --   run_id         INTEGER  -      The run, as in runs.
 --   profile_id     INTEGER  -      The profile: a process or rank.

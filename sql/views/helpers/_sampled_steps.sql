@@ -1,14 +1,13 @@
 -- Sampled steps: what the steps with recorded ops say of the others, and how surely: the base of all errors.
 --
--- One row for each measured step (no warm-up) with ops recorded, in profiles with recorded ops only in some
--- steps.  An error that a view states is such that twice it on either side is the 95 % interval.  The error of a sum
--- over all steps is sample_error(x, step_id) over the rows whose x are added up, which looks up here what it
--- needs of a step.  Its square is made of three parts.  The first is how
--- much steps differ from each other.  The second, where weights are calibrated by durations (steps.sample_weight),
--- takes off what these explain.  The third is what unrecorded steps may hold in the time by which they are longer than
--- the longest recorded one.  A step that speaks for itself alone adds nothing.  Where the sum is a part of all time,
--- and its share is what is stated, x is what the part of a step differs from that share of the step, and for the third
--- part unseen_ratio times the sum is added to it.
+-- One row for each measured step (no warm-up) with ops recorded, in profiles with recorded ops only in some steps.  An
+-- error that a view states is such that twice it on either side is the 95 % interval.  The error of a sum over all
+-- steps is sample_error(x, step_id) over the rows that are added up, and looks up here what it needs of a step.  Its
+-- square is made of three parts.  The first is how much steps differ from each other.  The second, where weights are
+-- calibrated by durations (steps.sample_weight), takes off what these explain.  The third is what unrecorded steps may
+-- hold in the time by which they are longer than the longest recorded one.  A step that speaks for itself alone adds
+-- nothing.  Where the share of the sum in all time is stated, x is the difference between the part of a step and that
+-- share of the step. For the third part unseen_ratio times the sum is added to it.
 --   profile_id     INTEGER  -      The profile: a process or rank.
 --   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   step_id        INTEGER  -      The step, as in steps.

@@ -1,10 +1,10 @@
 -- Thinned steps: for how many steps each one stands where the work of devices was recorded only in some.
 --
 -- Kernels, copies, calls into CUDA and waits are recorded in every step, unless that would slow the program by more
--- than --overhead or exceed --max-gpu-rate.  Then they are recorded only in the steps whose ops are, and diagnostics
+-- than --overhead or exceed --max-gpu-rate.  Then they are recorded only in steps with recorded ops, and diagnostics
 -- say so (capture_thinned).  Where the profiler of the framework records them (profiles.has_xplane_kernels) they are
--- those of its windows.  One row for each step of such a profile that stands for another number of steps than one.  The
--- views that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors
+-- those of its windows.  One row for each step of such a profile that stands for another number of steps than one.
+-- The views that add up what devices did weigh by it, as those of ops do by ops.sample_weight, and state errors
 -- (_sampled_steps).  What a device did before a step that follows one without recorded work is not known either
 -- (_thinned_starts).
 --   profile_id  INTEGER  -  The profile: a process or rank.

@@ -4,9 +4,9 @@
 -- launches were recorded only in some steps, everything but the longest delay is weighed (sample_weight).
 --   profile_id            INTEGER  -      The profile: a process or rank.
 --   rank                  INTEGER  -      Rank of the process.  NULL where it is unknown.
---   count                 INTEGER  count  Kernels, copies and fills whose launching call is known.
+--   count                 INTEGER  count  Kernels, copies and fills with a known launching call.
 --   short_count           INTEGER  count  Those that are shorter than the call that launches them.
---   slow_count            INTEGER  count  Those whose launching call takes more than 50 µs.
+--   slow_count            INTEGER  count  Those with a launching call of more than 50 µs.
 --   long_delay_count      INTEGER  count  Those that start more than 100 µs after the end of their launching call.
 --   short_ratio           REAL     ratio  Share of short_count in count.
 --   cpu_ns                INTEGER  ns     Time of all launching calls.

@@ -2,8 +2,8 @@
 --
 -- One row for each event.  The start of a copy raises the rate by its own, and its end lowers it.  Rates are added up
 -- as whole numbers, so that 0 is left when all have ended, and no rounding error.  What claims to be faster than 100
--- TB/s is no copy.  What HTA leaves out is left out here (hta_temporal_breakdown).  Steps whose copies were not
--- recorded (_thinned_steps) have no events.
+-- TB/s is no copy.  What HTA leaves out is left out here (hta_temporal_breakdown).  Steps without recorded copies
+-- (_thinned_steps) have no events.
 --   profile_id            INTEGER  -  The profile: a process or rank.
 --   rank                  INTEGER  -  Rank of the process.  NULL where it is unknown.
 --   name                  TEXT     -  The direction: Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD or Memcpy PtoP.

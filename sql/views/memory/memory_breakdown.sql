@@ -26,8 +26,8 @@
 --                                    none of these is known.
 --   shape            TEXT     -      Shape of the tensors in the pieces when they were allocated (allocations.shape),
 --                                    known as dtype is.  NULL where nothing tells it, and for a single number.
---   module           TEXT     -      The innermost module of the model in which the pieces were allocated, and for a
---                                    parameter the module that it belongs to (allocations.module).
+--   module           TEXT     -      The innermost module of the model in which the pieces were allocated
+--                                    (allocations.module).  For a parameter it is the module that it belongs to.
 --   location         TEXT     -      File:line of the innermost line of the program itself.  NULL where no stack was
 --                                    recorded.
 --   peak_ratio       REAL     ratio  Share of bytes in the peak_bytes of the memory.  1 where the pieces are more than

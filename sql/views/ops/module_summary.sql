@@ -44,9 +44,8 @@
 --                                     took.  NULL where the source knows of no calls.
 --   call_error_ns     INTEGER  ns     Error of call_ns where only some steps were recorded (sampling_summary).  0 where
 --                                     all were, NULL where too few were or no calls are known.
--- Sums reach 64 modules outwards.
--- Cost: one pass over ops with a module or a stack, and one over the traces where modules are told from them.
--- Example: SELECT module, self_ns FROM module_summary LIMIT 10;
+-- Sums reach 64 modules outwards. Cost: one pass over ops with a module or a stack, and one over the traces where
+-- modules are known from them. Example: SELECT module, self_ns FROM module_summary LIMIT 10;
 WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inwards, each trace once
   SELECT traces.id, CASE WHEN frames.function GLOB '?*.forward'
     THEN '/' || substr(frames.function, 1, length(frames.function) - 8) ELSE '' END

@@ -16,11 +16,11 @@
 --   op_type                TEXT     -        Type of the op.  NULL for the program.
 --   op_name                TEXT     -        Name of the op.  NULL for the program.
 --   kernel_name            TEXT     -        Name of the kernel.  NULL for the program, and where a row is an op.
---   dtype                  TEXT     -        The number type whose peak counts: that of the inputs of the op (tf32
---                                            where kernels use tensor cores for float).  Where the inputs have several
---                                            it is the narrowest, as numbers of Python among them are double.  NULL
---                                            where it is not known.  Then the highest peak counts, as in XProf, without
---                                            those of float8 and integers.
+--   dtype                  TEXT     -        The number type of the peak that counts: that of the inputs of the op.
+--                                            It is tf32 where kernels use tensor cores for float.  Where the inputs
+--                                            have several it is the narrowest, as numbers of Python among them are
+--                                            double.  NULL where it is not known.  Then the highest peak counts, as in
+--                                            XProf, without those of float8 and integers.
 --   count                  INTEGER  count    Calls of the op, or kernels (weighed).  NULL for the program.
 --   sum_ns                 INTEGER  ns       Time of these calls or kernels (weighed).  For the program it is the time
 --                                            from the first work of each device to its last in XPlane files, and
@@ -34,8 +34,8 @@
 --                                            caches.  NULL where nothing tells them.
 --   flops_per_second       REAL     flops/s  Flops by the time of those with known operations.  For the program it
 --                                            is by all its time.
---   bytes_per_second       REAL     bytes/s  Bytes by the time of those whose bytes are known.  For the program it is
---                                            by all its time.
+--   bytes_per_second       REAL     bytes/s  Bytes by the time of those with known bytes.  For the program it is by
+--                                            all its time.
 --   flops_per_byte         REAL     -        Operational intensity: flops by bytes_accessed.
 --   peak_flops_per_second  REAL     flops/s  Highest rate of operations of the device (device_peaks).  NULL where it is
 --                                            not known.
@@ -43,8 +43,8 @@
 --                                            known.
 --   ridge_flops_per_byte   REAL     -        Intensity above which computing bounds, and below which memory does.
 --   bound_by               TEXT     -        The one that is nearer to its peak: compute or memory.  Ops of PyTorch
---                                            that are no products, whose operations are not counted, are bound by
---                                            memory.
+--                                            that are no products are bound by memory, because their operations are
+--                                            not counted.
 --   compute_efficiency     REAL     ratio    Ratio of flops_per_second to its peak.
 --   memory_efficiency      REAL     ratio    Ratio of bytes_per_second to its peak.
 --   roofline_efficiency    REAL     ratio    Ratio of the rate to the best that the intensity allows.

@@ -19,9 +19,9 @@
 --   step_id     INTEGER  -      The step in which they waited longest, as in steps.
 --   late_ns     INTEGER  ns     How long they waited for it in all steps that were compared.
 --   step_count  INTEGER  count  Steps that were compared.
---   even_ns     INTEGER  ns     Time by which these steps would be shorter if the work of each were spread evenly: how
---                               much later its last rank came than its ranks on average.  All ranks of a run have the
---                               same.
+--   even_ns     INTEGER  ns     Time by which these steps would be shorter if the work of each were spread evenly.
+--                               That is how much later its last rank came than its ranks on average.  All ranks of a
+--                               run have the same.
 -- Cost: a sort of communication kernels and of collectives on hosts.
 -- Example: SELECT rank, count, metric FROM stragglers;
 WITH on_hosts AS (

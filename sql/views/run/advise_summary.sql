@@ -1,4 +1,4 @@
--- Findings, each told once: what advise says of several processes is one row here.
+-- Findings, each once: what advise says of several processes is one row here.
 --
 -- One row for each check and thing that it speaks of.  Processes (rank 3, process 12) count as one thing.  Where a
 -- process has several rows of a check, its first row goes with the first rows of the others, its second with their

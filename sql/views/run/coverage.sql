@@ -7,11 +7,11 @@
 --   profile_id               INTEGER  -      The profile: a process or rank.
 --   rank                     INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   steps_recorded_ratio     REAL     ratio  Share of steps with recorded ops, among all steps.
---   step_time_in_ops_ratio   REAL     ratio  Share of the time of recorded, measured steps in which an op ran on the
---                                            thread of the step, or on one that runs the backward pass for it.
+--   step_time_in_ops_ratio   REAL     ratio  Share of the time of recorded, measured steps in which an op ran.  It ran
+--                                            on the thread of the step, or on one that runs the backward pass for it.
 --   ops_in_steps_ratio       REAL     ratio  Share of ops that lie in a step.
 --   ops_with_stack_ratio     REAL     ratio  Share of ops (no ranges, modules or Python frames) that have a Python
---                                            stack: their own, an inherited one, or that of their forward op.
+--                                            stack.  It is their own, an inherited one, or that of their forward op.
 --   ops_with_shapes_ratio    REAL     ratio  Share of ops (no ranges, modules or Python frames) that have input shapes.
 --   backward_linked_ratio    REAL     ratio  Share of autograd nodes with a sequence number that were linked to their
 --                                            forward op.
@@ -19,7 +19,7 @@
 --   kernels_with_call_ratio  REAL     ratio  Share of kernels that were linked to the call that launched them.  Without
 --                                            it nothing is known of queues, delays of launches and what kernels wait
 --                                            for.
---   ops_with_flops_ratio     REAL     ratio  Share of the self time of ops whose flops are known, in that of all ops.
+--   ops_with_flops_ratio     REAL     ratio  Share of the self time of ops with known flops, in that of all ops.
 --   rows_dropped             INTEGER  count  Number of rows that were lost while recording or reading.
 --   complete                 INTEGER  -      1: the file was closed in order.
 -- Cost: linear in op_totals, kernel_totals and host_steps, once these are made.  Example: SELECT * FROM coverage;

@@ -37,9 +37,9 @@
 --                                             it.
 --   data_loader_ratio         REAL     ratio  Share of the step time in data loading, as the PyTorch TensorBoard plugin
 --                                             has it.
---   verdict                   TEXT     -      Whether input bounds the program: highly (input_ratio from 20 %),
---                                             moderately (from 5 %), potentially (from 3 % that nothing recorded
---                                             explains) or not input-bound.  NULL without steps.
+--   verdict                   TEXT     -      Whether input bounds the program.  highly: input_ratio from 20 %.
+--                                             moderately: from 5 %.  potentially: from 3 % that nothing recorded
+--                                             explains.  Else not input-bound.  NULL without steps.
 --   utilization_ratio         REAL     ratio  Share of the time in which kernels ran on a device (device_utilization),
 --                                             as a mean over devices.  NULL without devices.
 --   sm_efficiency_ratio       REAL     ratio  Share of the multiprocessors that had a block (device_utilization), as a
@@ -53,8 +53,8 @@
 --   device_op_ratio           REAL     ratio  Share of calls of ops on devices in those on hosts and devices.
 --   host_eager_ratio          REAL     ratio  Share of the time in which an op runs that TensorFlow runs it eagerly,
 --                                             without waiting for input.  NULL for other frameworks.
---   marks_ratio               REAL     ratio  Share of the step time in what the program marked, in modules and in
---                                             Python frames while no op ran, as a part of other_ratio.  The profiler of
+--   marks_ratio               REAL     ratio  Share of the step time in marks of the program, modules and Python
+--                                             frames while no op ran, a part of other_ratio.  The profiler of
 --                                             TensorFlow takes it for host compute, in its verdict too.
 -- The profiler of TensorFlow takes copies of GPUs for device compute, and of 32 bits.  It takes bfloat16 for 32 bits,
 -- and eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.

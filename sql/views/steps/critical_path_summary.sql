@@ -1,7 +1,7 @@
 -- Critical paths at a glance: what bounds each step.
 --
 -- One row for each step and kind of piece on its critical path.  A profile without steps has one path in all.  The
--- pieces are those of the table critical_path.  Steps whose work on devices was not recorded (_thinned_steps,
+-- pieces are those of the table critical_path.  Steps without recorded work on devices (_thinned_steps,
 -- _calibration_steps) are left out.
 --   profile_id  INTEGER  -      The profile: a process or rank.
 --   rank        INTEGER  -      Rank of the process.  NULL where it is unknown.

@@ -2,12 +2,11 @@
 --
 -- One row for each measured step (no warm-up, ops recorded) in which floating point operations are known.  They are
 -- those of ops as shapes tell them (ops.flops: matrix products, convolutions, attention), and those of kernels where
--- kernels tell theirs.
--- What checkpoints compute again is no work of the model.  flops and mfu leave it out, and hfu counts it.  It is found
--- as step_phases does: where an op that only a forward pass has runs below a backward node, all ops with a sequence
--- number below that node count as done again.  In programs that XLA compiled it is what stands in a
--- rematted_computation, as JAX calls what jax.checkpoint does again, and instructions that XLA itself made again to
--- save memory, whose names have .remat.
+-- kernels tell theirs. What checkpoints compute again is no work of the model.  flops and mfu leave it out, and hfu
+-- counts it.  It is found as step_phases does: where an op that only a forward pass has runs below a backward node,
+-- all ops with a sequence number below that node count as done again.  In programs that XLA compiled it is what stands
+-- in a rematted_computation, as JAX calls what jax.checkpoint does again, and instructions that XLA itself made again
+-- to save memory (their names have .remat).
 --   profile_id        INTEGER  -        The profile: a process or rank.
 --   host              TEXT     -        Host that it ran on.
 --   rank              INTEGER  -        Rank of the process.  NULL where it is unknown.

@@ -1,8 +1,8 @@
 -- Phases: what training goes to, from fetching input to updating parameters, and what evaluation takes.
 --
 -- One row for each profile and phase of its measured steps (no warm-up, none that a hang made long: _hung_steps).
--- Phases that ranges mark count in every step.  Those that only ops show are known in the steps with
--- recorded ops.  These steps divide what is left of the others as they divide their own, so that all phases together are
+-- Phases that ranges mark count in every step.  Those that only ops show are known in the steps with recorded ops.
+-- These steps divide what is left of the others as they divide their own, so that all phases together are
 -- the time of all steps that are spoken for.  What recording took is in no time here (step_phases.net_ns).
 --   profile_id        INTEGER  -      The profile: a process or rank.
 --   rank              INTEGER  -      Rank of the process.  NULL where it is unknown.

@@ -46,11 +46,11 @@
 --   other_ns               INTEGER  ns  The rest under the name of TensorFlow: rest_ns.
 --   marks_ns               INTEGER  ns  The part of cpu_ns in what the program marked, in modules and Python frames
 --                                       while no op ran.  Both profilers count it as cpu.
---   outside_ns             INTEGER  ns  The part of cpu_ns and rest_ns together that step_op_time and the check
---                                       host_bound have as time outside of ops, with what recording took there.  Where
---                                       devices worked it is no more than rest and marks, since their work counts
---                                       first.  Where it is not known it is rest and marks.  run_summary, overview and
---                                       the page cut the host by it.
+--   outside_ns             INTEGER  ns  The part of cpu_ns and rest_ns together that is time outside of ops in
+--                                       step_op_time and in the check host_bound.  What recording took there is in
+--                                       it.  Where devices worked it is no more than rest and marks, since their work
+--                                       counts first.  Where it is not known it is rest and marks.  run_summary,
+--                                       overview and the page cut the host by it.
 -- Cost: one pass over step_segment_totals, over host_steps and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (

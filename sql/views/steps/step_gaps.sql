@@ -5,8 +5,8 @@
 --   profile_id  INTEGER  -   The profile: a process or rank.
 --   step_id     INTEGER  -   The step, as in steps.
 --   number      INTEGER  -   Number of the step.
---   taken_ns    INTEGER  ns  How long it takes, evaluation in it included: steps.net_ns, or training_ns, which is its
---                            pace where the host runs ahead of its devices (steps.pace_ns).
+--   taken_ns    INTEGER  ns  How long it takes, evaluation in it included: steps.net_ns, or training_ns where the host
+--                            runs ahead of its devices.  That is its pace (steps.pace_ns).
 --   gap_ns      INTEGER  ns  Time from the end of all steps before it until it begins, without steps.paused_ns, which
 --                            the recorder took.  Where the host runs ahead, the steps before end with their work on
 --                            devices, and with the host where that work was not recorded (_thinned_steps).  Where steps
@@ -15,8 +15,8 @@
 --                            each step was recorded by itself (steps.origin is session), since mostly the work of the
 --                            recorder passes there.  NULL between batches of requests (serving), which come as they are
 --                            asked for.
--- Cost: a sort of the measured steps. device_steps of profiles whose host runs ahead.
--- Example: SELECT profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
+-- Cost: a sort of the measured steps. device_steps of profiles with a host that runs ahead. Example: SELECT
+-- profile_id, 1e9 / (avg(taken_ns) + avg(gap_ns)) FROM step_gaps GROUP BY profile_id;
 WITH worked AS (
   SELECT steps.id AS step_id, max(device_steps.end_ns) AS end_ns
   FROM temp.steps AS steps CROSS JOIN temp.device_steps AS device_steps ON device_steps.step_id = steps.id

@@ -22,8 +22,8 @@
 --   p95_ns              INTEGER  ns     Duration within which 95 % of the measured steps end.
 --   steps_per_second    REAL     -      Steps by the mean time from step to step: what each takes, and what passes
 --                                       between one and the next (step_gaps).  NULL where each step was recorded by
---                                       itself (steps.origin is session), which tells no rate, and for batches of
---                                       requests (serving), whose rate batch_summary has.
+--                                       itself (steps.origin is session), and for batches of requests (serving):
+--                                       batch_summary has their rate.
 --   between_ns          INTEGER  ns     Mean time that passes between one step and the next.  The check between_steps
 --                                       says what the program does there.
 --   host_ns             INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns).  All shares here are
@@ -32,11 +32,11 @@
 --                                       Keras tells of evaluate() and predict(), which mostly lie between steps, it is
 --                                       their share in the time of the steps and of these calls, from the first step
 --                                       on.
---   in_ops_ratio        REAL     ratio  Share of the step time in which an op ran on the thread of the step, or on one
---                                       that runs the backward pass for it, at most 1.
+--   in_ops_ratio        REAL     ratio  Share of the step time in which an op ran, at most 1.  It ran on the thread of
+--                                       the step, or on one that runs the backward pass for it.
 --   in_input_ratio      REAL     ratio  Share of the step time that was spent in input_events on that thread.  NULL in
 --                                       recordings of TensorFlow and JAX alone, unless a window tells of their input.
---   in_wait_ratio       REAL     ratio  Share of the step time in which the thread was in neither, but took part in a
+--   in_wait_ratio       REAL     ratio  Share of the step time in which the thread was in neither.  It took part in a
 --                                       collective of hosts or waited for a device.
 --   outside_ratio       REAL     ratio  Share of the step time that passed outside all three, as in step_op_time.  NULL
 --                                       where no op ran on its thread, so that what it waits for is not known.

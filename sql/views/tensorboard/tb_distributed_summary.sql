@@ -6,7 +6,7 @@
 -- There the operations on the host do.  In captures of these, steps with recorded ops stand for the others
 -- (steps.sample_weight).  So they do where kernels were recorded only in some steps.  Without any kernels ops are
 -- computation, except for those that ask for an exchange or wait for it (c10d::*).  Profiles without ranks, such as
--- those of profiler servers, are told apart by _process_names.
+-- those of profiler servers, are distinguished by _process_names.
 --   profile_id              INTEGER  -      The profile: a process or rank.
 --   host                    TEXT     -      Host that it ran on.
 --   rank                    INTEGER  -      Rank of the process.  NULL where it is unknown.

@@ -24,8 +24,8 @@
 --                                            hosts.
 --   position               INTEGER  -        Place by self_ns among the ops of its side, from 1.  NULL for IDLE.
 --   side                   TEXT     -        The side: host or device.
---   op_type                TEXT     -        Type of the op.  For frameworks whose ops have no types it is the name,
---                                            and for IDLE it is IDLE.
+--   op_type                TEXT     -        Type of the op.  For frameworks without types of ops it is the name, and
+--                                            for IDLE it is IDLE.
 --   name                   TEXT     -        Name of the op, or IDLE.
 --   framework              TEXT     -        Framework that the op is of.  NULL for IDLE.
 --   count                  INTEGER  count    Calls (weighed).  For IDLE it is the number of steps, and 0 in XPlane
@@ -51,10 +51,11 @@
 --                                            XPlane files.  NULL elsewhere (tb_operator_summary has it), and where the
 --                                            names of its kernels do not tell it, as for TPUs and for older profiles of
 --                                            TensorFlow.
---   bound_by               TEXT     -        On the device compute or memory: the one whose rate is nearer to the
---                                            highest that the device allows for the number types of the inputs.  Ops of
---                                            PyTorch whose operations are not counted are bound by memory.  NULL on the
---                                            host and where a rate is not known (roofline has more).
+--   bound_by               TEXT     -        On the device compute or memory: the one that is nearer to its highest
+--                                            rate.  That is the rate that the device allows for the number types of
+--                                            the inputs.  Ops of PyTorch without counted operations are bound by
+--                                            memory.  NULL on the host and where a rate is not known (roofline has
+--                                            more).
 --   execution_mode         TEXT     -        How the op was run: eager, function or graph.  NULL where that is not
 --                                            known.
 --   is_idle                INTEGER  -        1 for the row IDLE, else 0.

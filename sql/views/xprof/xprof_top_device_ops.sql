@@ -1,8 +1,8 @@
--- Top device ops: the ten ops whose kernels take longest.
+-- Top device ops: the ten ops with the kernels that take longest.
 --
--- Ten rows for each process whose ops launched work on devices, and ten more for all hosts of a run that has several.
--- Those have ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of xprof_op_stats, of measured steps
--- and weighed.  In XPlane (profiles.has_xplane_kernels) they are those that kernels name.
+-- Ten rows for each process with ops that launched work on devices, and ten more for all hosts of a run that has
+-- several. Those have ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of xprof_op_stats, of
+-- measured steps and weighed.  In XPlane (profiles.has_xplane_kernels) they are those that kernels name.
 --   profile_id                  INTEGER  -        The profile: a process or rank.  NULL in the rows for all hosts.
 --   host                        TEXT     -        Host that it ran on.  ALL_HOSTS in the rows for all hosts.
 --   rank                        INTEGER  -        Rank of the process.  NULL where it is unknown and in the rows for
