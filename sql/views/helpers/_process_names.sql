@@ -6,13 +6,13 @@
 --   rank        INTEGER  -  Rank of the process.  NULL where it is unknown.
 --   host        TEXT     -  Host that it ran on.
 --   framework   TEXT     -  The framework, as in profiles.  Findings advise in its words (advice_words).
---   name        TEXT     -  Name that findings use.  It is rank 3, else the name that the source has instead of a pid
---                           (Python, in the profiler of Ascend), else process 1234, else host a where it has no other
---                           process in the run, else server host:6009 where a profiler server sent it, else the path.
---                           Behind it stands which run it is for a rank that was started again, and which part or file
---                           where processes have one pid, or none.  Then comes which of several windows of the process
---                           it is (_process_windows), or the file where such overlap, and the run where several are
---                           open.
+--   name        TEXT     -  Name that findings use.  It is the first of these that there is: rank 3, the name that the
+--                           source has instead of a pid (Python, in the profiler of Ascend), process 1234.  Then host
+--                           a where it has no other process in the run, server host:6009 where a profiler server sent
+--                           it, the path. Behind it stands which run it is for a rank that was started again, and
+--                           which part or file where processes have one pid, or none.  Then comes which of several
+--                           windows of the process it is (_process_windows), or the file where such overlap, and the
+--                           run where several are open.
 --   is_helper   INTEGER  -  1 where it has no steps though another process of its run has, as workers of a DataLoader
 --                           and the launcher.  Nobody waits for it as such.
 --   prefix      TEXT     -  The name and a colon, to begin a message with.  Empty for the only process that trains.

@@ -17,11 +17,12 @@
 --   step_count     REAL     count  Steps for which all rows of the profile speak.
 --   is_calibrated  INTEGER  -      1 where weights are such that the recorded steps speak for all the time, too, else
 --                                  0.
---   spread_factor  REAL     -      N / (n - p) for the n rows, with p = 1 or, calibrated, 2, times the sum of w * (w -
---                                  1) by the sum of w, times the square of half of the t of Student (95 %, with
---                                  step_count^2 / (sum of w^2) - p degrees of freedom).  Calibrated it is divided by 1
---                                  - the largest leverage.  NULL where fewer than two rows speak for others, or one so
---                                  much more than the rest that no error can be stated.
+--   spread_factor  REAL     -      Factor of the spread.  It is N / (n - p) for the n rows, with p = 1 or, calibrated,
+--                                  2.  That is multiplied by the sum of w * (w - 1) over the sum of w, and by the
+--                                  square of half of the t of Student.  The t is that of 95 % with step_count^2 / (sum
+--                                  of w^2) - p degrees of freedom. Calibrated it is divided by 1 - the largest
+--                                  leverage.  NULL where fewer than two rows speak for others, or one so much more
+--                                  than the rest that no error can be stated.
 --   lead_factor    REAL     -      Calibrated, spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
 --                                  recording leave in doubt.  0 where weights are not calibrated.
 --   unseen_ratio   REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share

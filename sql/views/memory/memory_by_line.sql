@@ -17,9 +17,9 @@
 --   device       TEXT     -      Name of the device.  NULL where it is unknown.
 --   location     TEXT     -      The line as file:line, the file without its directories.  NULL where the allocations
 --                                have no line.
---   name         TEXT     -      The location, and without one what is known best: the function on the stack, the op
---                                that allocated (op aten::mm), the module that the pieces belong to (module net.0),
---                                memory from before the recording, or no line.
+--   name         TEXT     -      The location, and without one what is known best.  That is the function on the stack,
+--                                the op that allocated (op aten::mm), the module that the pieces belong to (module
+--                                net.0), memory from before the recording, or no line.
 --   text         TEXT     -      The source line.  NULL where it could not be read.
 --   count        INTEGER  count  Allocations (weighed).  In the row of memory from before the recording it is the
 --                                pieces that are known.

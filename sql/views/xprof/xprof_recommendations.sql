@@ -12,9 +12,10 @@
 --                           % or more, and unknown without steps.  Eager is no where Keras alone calls such ops around
 --                           its own steps.
 --   value       REAL     -  What was measured.  For input, output, kernel_launch, other and device_collectives it is
---                           the share of the step time, for precision the share of kernel time in 16 bits or less, for
---                           tf_function the share of the time of functions that was spent tracing or running eagerly,
---                           for eager the share of op time spent in eager ops.  NULL where the level is unknown.
+--                           the share of the step time.  For precision it is the share of kernel time in 16 bits or
+--                           less.  For tf_function it is the share of the time of functions that was spent tracing or
+--                           running eagerly, for eager the share of op time spent in eager ops.  NULL where the level
+--                           is unknown.
 --   threshold   REAL     -  Value at which moderate begins.  Precision is moderate below it.
 --   statement   TEXT     -  What that means, in words.  NULL where the level is no and the topic is not input.
 --   look_at     TEXT     -  The views that tell more.

@@ -9,7 +9,7 @@
 --   host          TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   run_id        INTEGER  -      The run, as in runs.
---   position      INTEGER  -      Number of the part: 0 step, 1 device_compute, 2 device_to_device, 3
+--   position      INTEGER  -      Number of the part.  0 step, 1 device_compute, 2 device_to_device, 3
 --                                 device_collectives, 4 host_compute, 5 kernel_launch, 6 input, 7 output, 8 compile, 9
 --                                 other, 11 kernel, 12 memcpy, 13 memset, 14 data_loader.
 --   part          TEXT     -      The part.  The step is the whole, and the parts 1 to 9 add up to it.  The parts from
