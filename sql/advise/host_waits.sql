@@ -9,14 +9,21 @@
 -- processors are not among them: input_loading, device_waits, stragglers and job tell those.
 -- Thresholds: a twentieth of the step time, seen three times; three tenths are critical when that is a millisecond
 -- per step or more and ten steps were measured.
--- What it would save: all of it, in steps whose ops were not recorded as in those whose were.
+-- What it would save: all of it, in steps without recorded ops as in those with them.  Steps that somebody chose
+-- (tfprof-capture --steps) speak for themselves alone: means and savings are theirs.
 -- Columns: those of every check, see docs/checks.md.  Cost: that of python_parts.
 -- Needs: steps, ops, python_samples.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'host_waits';
 WITH step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns, avg(net_ns) AS mean_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
+  SELECT profile_id, step_count, step_ns, iif(speaks_for_all, all_ns, step_ns) AS all_ns,
+    iif(speaks_for_all, all_ns / step_count, step_ns / weight) AS mean_ns
+  FROM (
+    SELECT profile_id, count(*) AS step_count, sum(1.0 * net_ns) AS all_ns,
+      sum(CASE WHEN ops_recorded = 1 THEN net_ns * sample_weight END) AS step_ns,
+      total(sample_weight) FILTER (WHERE ops_recorded = 1) AS weight,
+      total(sample_weight) FILTER (WHERE ops_recorded = 1) >= 0.5 * count(*) AS speaks_for_all
+    FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1 GROUP BY profile_id
+  )
 ), lines AS (
   SELECT profile_id, waits_for, location, min(text) AS text, sum(sample_count) AS sample_count, file, line,
     sum(1.0 * self_ns) AS taken_ns, sum(1.0 * processor_ns) AS processor_ns
