@@ -60,7 +60,7 @@ fi
 # Ops of TensorFlow and JAX are those of windows in which their own profilers looked, where there were any.
 if build/tfprof --format csv run "SELECT count(*) FROM ops WHERE category = 'op'" | grep -q '^[1-9]'; then
   show "The most expensive ops" \
-    "SELECT name, count, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent
+    "SELECT op, count, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent
   FROM op_summary LIMIT 10"
   show "Time by source line" \
     "SELECT location, trim(text) AS text, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent,
@@ -95,6 +95,6 @@ cat <<'TEXT'
   build/tfprof run                                    SQL at a prompt, with completion; `tables` and `views` list all
   sqlite3 -box -cmd '.load build/tfprof' -cmd "SELECT tfprof_open('run')"
   sqlite> SELECT * FROM step_summary;
-  sqlite> SELECT name, count, self_ns, self_ratio FROM op_summary LIMIT 10;
+  sqlite> SELECT op, count, self_ns, self_ratio FROM op_summary LIMIT 10;
   build/tfprof-capture -o my-run -- python train.py   your own program, unchanged
 TEXT

@@ -8,7 +8,7 @@ import { formatNs } from './units.js';
 
 const MOST_SQL_ROWS = 10000;
 const examples = [
-  ['The ops that cost most', 'SELECT name, count, self_ns, self_ratio FROM op_summary LIMIT 10'],
+  ['The ops that cost most', 'SELECT op, count, self_ns, self_ratio FROM op_summary LIMIT 10'],
   [
     'The lines that cost most',
     'SELECT location, text, self_ns, backward_ns FROM code_summary WHERE self_ns > 0 LIMIT 10',

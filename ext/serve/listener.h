@@ -2,7 +2,7 @@
 **
 **   GET  /             the page, without the token, since it holds nothing of a run
 **   GET  /api/runs     which runs there are
-**   GET  /api/panel    ?run=0&name=ops: the rows of a panel
+**   GET  /api/panel    ?run=0&name=op_steps: the rows of a panel
 **   GET  /api/events   ?run=0&window=FROM~TO&bucket=NS: what a timeline draws
 **   GET  /api/changes  ?run=0: whether rows have come
 **   POST /api/sql      ?run=0&rows=1000, the SQL as the body: the rows of a SELECT

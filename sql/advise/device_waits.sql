@@ -56,7 +56,7 @@ SELECT
   0.01 AS threshold,
   CAST(dry.dry_ns AS INTEGER) AS saves_ns,
   advice_words('device_waits', processes.framework) AS suggestion,
-  'SELECT kind, op_name, location, count, sum_ns FROM temp.sync_summary WHERE profile_id = ' || most.profile_id
+  'SELECT kind, op, location, count, sum_ns FROM temp.sync_summary WHERE profile_id = ' || most.profile_id
     || ' LIMIT 20' AS evidence
 FROM most
 JOIN time ON time.profile_id = most.profile_id

@@ -16,7 +16,7 @@ WITH times AS MATERIALIZED (
     AND steps.is_warmup = 0 AND steps.is_hung IS NOT 1
   GROUP BY 1
 ), calls AS MATERIALIZED (
-  SELECT profile_id, op_id AS id, name, 1.0 * dur_ns AS dur_ns FROM temp.eager_calls
+  SELECT profile_id, op_id AS id, op AS name, 1.0 * dur_ns AS dur_ns FROM temp.eager_calls
   WHERE is_of_keras = 0
 ), working AS (
   SELECT calls.profile_id AS profile_id, sum(1.0 * ops.dur_ns) AS work_ns
@@ -50,7 +50,7 @@ SELECT
   0.10 AS threshold,
   CAST(max(0, sums.eager_ns - coalesce(working.work_ns, 0)) AS INTEGER) AS saves_ns,
   advice_words('eager_ops', processes.framework) AS suggestion,
-  'SELECT name, count(*), sum(dur_ns) FROM temp.eager_calls WHERE is_of_keras = 0 AND profile_id = '
+  'SELECT op, count(*), sum(dur_ns) FROM temp.eager_calls WHERE is_of_keras = 0 AND profile_id = '
     || sums.profile_id || ' GROUP BY 1 ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
 JOIN times ON times.profile_id = sums.profile_id

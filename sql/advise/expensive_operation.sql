@@ -133,7 +133,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   UNION ALL
   SELECT profile_id, 2, place, 'top ' || place || ' graph node: ' || name, cpu_micros, accelerator_micros, micros, '',
     iif(profile_id IN (SELECT profile_id FROM chosen WHERE is_xplane),
-      'SELECT name, side, self_ns FROM temp.xprof_op_stats WHERE is_idle = 0 AND profile_id = ' || profile_id
+      'SELECT op, side, self_ns FROM temp.xprof_op_stats WHERE is_idle = 0 AND profile_id = ' || profile_id
         || ' ORDER BY 3 DESC LIMIT 20',
       'SELECT name, micros FROM temp.graph_view WHERE profile = ' || profile_id || ' ORDER BY 2 DESC LIMIT 20')
   FROM nodes JOIN settings WHERE place <= count

@@ -132,7 +132,7 @@ WITH settings AS MATERIALIZED (
     CASE WHEN busy >= busy_ratio
       THEN 'Where the job itself takes them, fewer workers and threads; where others do (top shows them), stop those; '
         || 'or a machine with more processors.' END,
-    'SELECT profile_id, name, mean, maximum FROM temp.counter_summary WHERE name GLOB ''*_cpu'''
+    'SELECT profile_id, name, mean, max FROM temp.counter_summary WHERE name GLOB ''*_cpu'''
   FROM extremes JOIN settings WHERE cpu IS NOT NULL
   UNION ALL
   SELECT run_id, 4, 'waiting', 1,
@@ -154,7 +154,7 @@ WITH settings AS MATERIALIZED (
     1.0 * resident, 0.0,
     CASE WHEN available < left_ratio * (available + all_resident) THEN
       'Keep fewer samples and copies in memory (workers, caches, pinned buffers), or take a machine with more.' END,
-    'SELECT profile_id, name, maximum, minimum FROM temp.counter_summary WHERE unit = ''bytes'''
+    'SELECT profile_id, name, max, min FROM temp.counter_summary WHERE unit = ''bytes'''
   FROM extremes JOIN settings WHERE resident IS NOT NULL
 ), ordered AS ( -- what is beyond its limit comes first, and stands for the job
   SELECT found.*, row_number() OVER (PARTITION BY run_id ORDER BY is_slow DESC, place, name) AS position FROM found

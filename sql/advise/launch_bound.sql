@@ -55,7 +55,7 @@ SELECT
   CAST(max(0, sums.idle_ns - 1000 * sums.gap_count) AS INTEGER) AS saves_ns,
   advice_words(iif(sums.step_count >= 3 AND kernels.repeated_count >= 0.9 * kernels.launched_count,
     'launch_bound.repeated', 'launch_bound'), processes.framework) AS suggestion,
-  'SELECT op_name, kernel_name, count, mean_ns FROM temp.kernel_by_op WHERE profile_id = ' || sums.profile_id
+  'SELECT op, kernel, count, mean_ns FROM temp.kernel_by_op WHERE profile_id = ' || sums.profile_id
     || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM sums
 JOIN temp._process_names AS processes ON processes.profile_id = sums.profile_id

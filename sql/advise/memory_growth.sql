@@ -36,7 +36,7 @@ SELECT
   0.10 AS threshold,
   NULL AS saves_ns,
   advice_words('memory_growth', processes.framework) AS suggestion,
-  'SELECT count, first, last, maximum FROM temp.counter_summary WHERE name = ''process_resident_bytes'' '
+  'SELECT count, first, last, max FROM temp.counter_summary WHERE name = ''process_resident_bytes'' '
     || 'AND profile_id = ' || growth.profile_id AS evidence
 FROM growth JOIN temp._process_names AS processes ON processes.profile_id = growth.profile_id
 WHERE reading_count >= 20 AND late_bytes - early_bytes > 0.10 * early_bytes AND late_bytes - early_bytes > 67108864

@@ -13,8 +13,8 @@
 -- Needs: kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'sixteen_bit_share';
 WITH shares AS MATERIALIZED (
-  SELECT profile_id, device_id, device, total(ratio) FILTER (WHERE precision IN ('8 bit', '16 bit')) AS small_ratio,
-    total(ratio) FILTER (WHERE precision = '32 bit') AS large_ratio,
+  SELECT profile_id, device_id, device, total(sum_ratio) FILTER (WHERE precision IN ('8 bit', '16 bit')) AS small_ratio,
+    total(sum_ratio) FILTER (WHERE precision = '32 bit') AS large_ratio,
     total(sum_ns) FILTER (WHERE precision = '32 bit') AS large_ns
   FROM temp.precision_breakdown GROUP BY profile_id, device_id
 ), time AS (
@@ -50,7 +50,7 @@ SELECT
     THEN advice_words('sixteen_bit_share.float16', processes.framework) || '; compute capability '
       || speaking.compute_capability || ' has no bfloat16.'
     ELSE advice_words('sixteen_bit_share', processes.framework) END AS suggestion,
-  'SELECT device, precision, count, sum_ns, ratio FROM temp.precision_breakdown WHERE profile_id = '
+  'SELECT device, precision, count, sum_ns, sum_ratio FROM temp.precision_breakdown WHERE profile_id = '
     || speaking.profile_id AS evidence
 FROM speaking
 JOIN without ON without.profile_id = speaking.profile_id AND without.device_id IS speaking.device_id

@@ -3,7 +3,7 @@
 -- page: input 22
 -- chart: table
 -- empty: No input pipelines were recorded.
-SELECT profile_id, rank, host, pipeline, iterator, calls, mean_ns, min_ns, max_ns, slow_calls
+SELECT profile_id, rank, host, pipeline, iterator, count, mean_ns, min_ns, max_ns, slow_count
 FROM temp.input_pipelines
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY max_ns DESC, profile_id, pipeline LIMIT 100

@@ -3,7 +3,7 @@
 -- page: ops 50
 -- chart: table
 -- empty: Nothing tells how many operations the ops compute.
-SELECT profile_id, rank, op_type, op_name, kernel_name, dtype, count, sum_ns, time_ratio, flops, flops_per_second,
+SELECT profile_id, rank, op_type, op, kernel, dtype, count, sum_ns, sum_ratio, flops, flops_per_second,
   bytes_per_second, flops_per_byte, ridge_flops_per_byte, bound_by, compute_efficiency AS compute_efficiency_ratio,
   memory_efficiency AS memory_efficiency_ratio
 FROM temp.roofline

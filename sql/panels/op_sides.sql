@@ -3,8 +3,8 @@
 -- page: ops 22
 -- chart: table
 -- empty: No ops were recorded.
-SELECT profile_id, rank, side, position, op_type, name, count, sum_ns, mean_ns, self_ns, self_error_ns, mean_self_ns,
-  side_self_ratio, side_cumulative_ratio, flops_per_second, bytes_per_second, tensor_core_ratio, bound_by,
+SELECT profile_id, rank, side, position, op_type, op, count, sum_ns, mean_ns, self_ns, self_error_ns, mean_self_ns,
+  self_ratio, cumulative_ratio, flops_per_second, bytes_per_second, tensor_core_ratio, bound_by,
   execution_mode, is_idle
 FROM temp.xprof_op_stats
 WHERE :profile_id IS NULL OR profile_id = :profile_id

@@ -3,8 +3,8 @@
 -- page: overview 75
 -- chart: table
 -- empty: No work on devices was recorded.
-SELECT profile_id, rank, host, position, op_type, op_name, count, self_ns, self_ratio, cumulative_ratio,
-  flops_per_second, is_op_tensor_core_eligible, uses_tensor_core
+SELECT profile_id, rank, host, position, op_type, op, count, self_ns, self_ratio, cumulative_ratio,
+  flops_per_second, is_tensor_core_eligible, uses_tensor_core
 FROM temp.xprof_top_device_ops
 WHERE :profile_id IS NULL OR profile_id = :profile_id
 ORDER BY profile_id IS NOT NULL, profile_id, position LIMIT 500

@@ -2,10 +2,10 @@
 -- Time on the device.
 -- page: overview 70
 -- chart: bars
--- label: name
+-- label: kernel
 -- value: sum_ns
 -- width: half
 -- empty: No kernels were recorded.
-SELECT profile_id, rank, name, count, sum_ns, mean_ns, uses_tensor_core FROM temp.kernel_summary
+SELECT profile_id, rank, kernel, count, sum_ns, mean_ns, uses_tensor_core FROM temp.kernel_summary
 WHERE :profile_id IS NULL OR profile_id = :profile_id
-ORDER BY sum_ns DESC, name LIMIT 10
+ORDER BY sum_ns DESC, kernel LIMIT 10

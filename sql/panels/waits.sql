@@ -3,7 +3,7 @@
 -- page: devices 50
 -- chart: table
 -- empty: The host waited for no device.
-SELECT profile_id, rank, kind, op_name, location, count, sum_ns, sum_ratio, mean_ns, max_ns, kernel_name
+SELECT profile_id, rank, kind, op, location, count, sum_ns, sum_ratio, mean_ns, max_ns, kernel
 FROM temp.sync_summary
 WHERE :profile_id IS NULL OR profile_id = :profile_id
-ORDER BY sum_ns DESC, kind, op_name LIMIT 300
+ORDER BY sum_ns DESC, kind, op LIMIT 300

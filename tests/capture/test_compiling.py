@@ -52,10 +52,10 @@ def test_phases_and_steps():
     for options in (("--ops=all",), ("--ops=sampled",), ("--ops=none",)):
         with tempfile.TemporaryDirectory() as folder:
             check_phases(folder, record(folder, options=options))
-            rows = query(folder, "SELECT number, compile_ns, ratio, count FROM compilation_summary")
+            rows = query(folder, "SELECT number, compile_ns, compile_ratio, count FROM compilation_summary")
             steps = [row["number"] for row in query(folder, "SELECT number FROM steps ORDER BY start_ns")]
             assert [row["number"] for row in rows] == [steps[0], steps[5]], (options, rows, steps)
-            assert all(0 < row["ratio"] <= 1 for row in rows), rows
+            assert all(0 < row["compile_ratio"] <= 1 for row in rows), rows
             parts = query(folder, "SELECT number, compile_ns, dur_ns FROM step_breakdown")
             assert {row["number"] for row in parts if row["compile_ns"]} == {steps[0], steps[5]}, (options, parts)
             for row in rows:

@@ -251,7 +251,7 @@ def test_jax():
         programs = [one["has_programs"] for one in windows]
         assert programs[0] == 1 and sum(programs) == 2, programs  # the first, and the one after a compilation
         assert 195 <= steps["weight"] <= 200, steps
-        names = capturing.query(directory, "SELECT name, count FROM op_summary WHERE name = 'dot.3'")
+        names = capturing.query(directory, "SELECT op, count FROM op_summary WHERE op = 'dot.3'")
         assert len(names) == 1 and 180 <= names[0]["count"] <= 200, names
     print("windows of JAX")
 

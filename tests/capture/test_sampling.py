@@ -40,7 +40,7 @@ def record(directory, *arguments, **settings):
 
 
 def counts(directory):
-    return dict(query(directory, "SELECT name, count FROM op_summary"))
+    return dict(query(directory, "SELECT op, count FROM op_summary"))
 
 
 def steps(directory):
@@ -67,9 +67,9 @@ def test_sampled():
             "SELECT op_count, autograd_count FROM thread_summary",
             "SELECT location, count FROM code_summary WHERE count > 0 ORDER BY 1",
             "SELECT step_count, warmup_count, round(ops_per_step, 6) FROM step_summary",
-            "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1",
-            "SELECT op_name, count FROM tb_operator_summary ORDER BY 1",
-            """SELECT op_name, count, allocation_count, allocated_bytes, allocated_self_bytes FROM tb_operator_memory
+            "SELECT op, round(per_step_count, 6) FROM op_summary ORDER BY 1",
+            "SELECT op, count FROM tb_operator_summary ORDER BY 1",
+            """SELECT op, count, allocation_count, allocated_bytes, allocated_self_bytes FROM tb_operator_memory
             ORDER BY 1""",
             """SELECT round(ops_in_steps_ratio, 9), round(ops_with_stack_ratio, 9), round(ops_with_shapes_ratio, 9),
             round(backward_linked_ratio, 9) FROM coverage""",
@@ -229,13 +229,13 @@ def lines_of_traces(directory):
 
 # What a view says of its errors; the parts of the steps by what they are summed for, (key, step, part).
 STATED = (
-    ("SELECT name, per_step_self_error_ns * {steps} FROM op_summary", "SELECT name, step_id, self_ns FROM {ops}"),
-    ("SELECT name, per_step_count_error * {steps} FROM op_summary", "SELECT name, step_id, 1 FROM {ops}"),
+    ("SELECT op, per_step_self_error_ns * {steps} FROM op_summary", "SELECT op, step_id, self_ns FROM {ops}"),
+    ("SELECT op, per_step_count_error * {steps} FROM op_summary", "SELECT op, step_id, 1 FROM {ops}"),
     (
         "SELECT op_type, self_error_ns FROM xprof_op_type_stats WHERE is_idle = 0",
         "SELECT coalesce(op_type, name), step_id, self_ns FROM {ops}",
     ),
-    ("SELECT name, self_error_ns FROM xprof_op_stats WHERE is_idle = 0", "SELECT name, step_id, self_ns FROM {ops}"),
+    ("SELECT op, self_error_ns FROM xprof_op_stats WHERE is_idle = 0", "SELECT op, step_id, self_ns FROM {ops}"),
     ("SELECT thread_id, op_error_ns FROM thread_summary", "SELECT thread_id, step_id, self_ns FROM {ops}"),
     (
         "SELECT node_id, self_error_ns FROM module_summary WHERE count > 0",
@@ -247,21 +247,21 @@ STATED = (
         AND step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
     ),
     (
-        "SELECT op_name, host_self_error_ns FROM tb_operator_summary",
+        "SELECT op, host_self_error_ns FROM tb_operator_summary",
         "SELECT name, step_id, self_ns FROM {ops} AND category IN ('op', 'autograd')",
     ),
     (
-        "SELECT op_name, allocated_error_bytes FROM tb_operator_memory",
+        "SELECT op, allocated_error_bytes FROM tb_operator_memory",
         """SELECT name, step_id, allocated_bytes FROM {ops} AND category IN ('op', 'autograd')
         AND parent_name IS NOT name AND allocated_bytes > 0""",
     ),
     (
-        "SELECT name, bytes_error FROM memory_by_op",
+        "SELECT op, error_bytes FROM memory_by_op",
         """SELECT o.name, a.step_id, a.bytes FROM allocations AS a LEFT JOIN ops AS o ON o.id = a.op_id
         WHERE a.step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
     ),
     (
-        "SELECT ifnull(file, '') || ':' || line, bytes_error FROM memory_by_line WHERE line IS NOT NULL",
+        "SELECT ifnull(file, '') || ':' || line, error_bytes FROM memory_by_line WHERE line IS NOT NULL",
         """SELECT code_trace_id, step_id, bytes FROM allocations WHERE bytes < 1 << 20 AND code_trace_id IS NOT NULL
         AND step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
     ),
@@ -346,7 +346,7 @@ def test_errors_of_samples():
     program = PROGRAM.replace("        with record", "        for _ in range(step % 7): x.add(1)\n        with record")
     program = program.replace("import sys, torch", "import sys, recorder, torch")
     program += "    if step == 1: recorder.know_modules()\n"
-    columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error "
+    columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error_ratio, in_optimizer_error_ratio "
                "FROM step_summary")
     with capturing.Directory() as everything:
         capturing.run(everything, ["-c", program, "30", "1"], ops="all")
@@ -550,7 +550,7 @@ def test_largest_size():
         figures = "SELECT round(ops_per_step, 6) FROM step_summary"
         record(everything, 10, 1, ops="all")
         assert query(directory, figures) == query(everything, figures), query(directory, figures)
-        each = "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1"
+        each = "SELECT op, round(per_step_count, 6) FROM op_summary ORDER BY 1"
         assert query(directory, each) == query(everything, each), query(directory, each)
         assert query(directory, "SELECT count(*) FROM ranges WHERE name = 'loss'") == [(60,)]
         # Of memory what is live goes on, and the sum of what comes and goes.

@@ -101,7 +101,7 @@ def theirs(folders):
 
 
 def ours(folder):
-    return sorted(rows(folder, "SELECT process_group, number, rank, mismatch FROM collective_mismatches"))
+    return sorted(rows(folder, "SELECT process_group, collective_number, rank, mismatch FROM collective_mismatches"))
 
 
 def changed(real, change):
@@ -121,7 +121,7 @@ def test_against_the_analyzer(folder):
     found = rows(os.path.join(folder, "real"), "SELECT rank, role, line, collective FROM hang_summary "
                                                "WHERE is_missing = 0")
     check(found, [(rank, "waiting", LINE, "gloo:all_reduce") for rank in (0, 1, 3)], "who waits")
-    check(rows(os.path.join(folder, "real"), "SELECT number, rank, mismatch FROM collective_mismatches"),
+    check(rows(os.path.join(folder, "real"), "SELECT collective_number, rank, mismatch FROM collective_mismatches"),
           [(4, 2, "missing")], "without lists of ranks")
     put_ranks(real)
     cases = {

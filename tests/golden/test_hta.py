@@ -294,7 +294,7 @@ def test_kernel_breakdown(trace, db):
     theirs = golden(trace, "gpu_kernel_breakdown")
     if theirs is None:
         return
-    ours = {(row["kernel_type"], row["name"]): row for row in view(db, "hta_kernel_breakdown")}
+    ours = {(row["kernel_type"], row["kernel"]): row for row in view(db, "hta_kernel_breakdown")}
     for kind in {row["kernel_type"] for row in theirs}:
         rows = [row for row in theirs if row["kernel_type"] == kind]
         is_folded = any(row["name"] == "others" for row in rows)
@@ -372,7 +372,7 @@ def test_memory_bandwidth(trace, db):
     theirs = golden(trace, "memory_bw_summary")
     if theirs is None:
         return
-    ours = {row["name"]: row for row in view(db, "memory_bandwidth")}
+    ours = {row["name"]: row for row in view(db, "hta_memory_bandwidth")}
     for row in theirs:
         mine = ours.pop(row["name"], None)
         check(mine is not None and mine["count"] == row["count"], trace, "memory_bandwidth", row, mine)
@@ -415,7 +415,7 @@ def test_op_kernels(trace, db):
     for row in theirs:
         key = row["aten_op_name"], " -> ".join(short_names(db, row["kernel_sequence"], " -> "))
         folded.setdefault(key, []).append(row)
-    ours = {(row["op_name"], row["kernel_sequence"]): row for row in view(db, "hta_op_kernels")}
+    ours = {(row["op"], row["kernel_sequence"]): row for row in view(db, "hta_op_kernels")}
     agreed = 0
     for key, rows in folded.items():
         count = sum(row["occurrence_count"] for row in rows)
@@ -456,8 +456,8 @@ def test_frequent_sequences(trace, db):
             for i, column in enumerate(("count", "GPU kernel duration (us)", "CPU op duration (us)")):
                 total[i] += float(row[column])
     ours = {(op, pattern): [count, kernel_ns / 1e3, op_ns / 1e3] for op, pattern, count, kernel_ns, op_ns in db.values(
-        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM hta_frequent_sequences "
-        "WHERE op_name LIKE '%autograd::engine%'")}
+        "SELECT op, pattern, count, kernel_ns, op_ns FROM hta_frequent_sequences "
+        "WHERE op LIKE '%autograd::engine%'")}
     check(theirs and ours.keys() == theirs.keys(), trace, "sequences", len(ours), len(theirs),
           list(ours.keys() ^ theirs.keys())[:4])
     for key, row in theirs.items():
@@ -497,9 +497,10 @@ def test_diff():
     db = Newest()
     for side in ("base", "test"):
         db.values(f"SELECT tfprof_open('{trace_file('trace_compare_' + side)}')")
-    for analysis, function in (("compare_traces_cpu", "op_diff_steps"), ("compare_traces_gpu", "kernel_diff_steps")):
+    for analysis, function, name in (("compare_traces_cpu", "op_diff_steps", "op"),
+                                     ("compare_traces_gpu", "kernel_diff_steps", "kernel")):
         ours = {row[0]: row for row in db.values(
-            f"SELECT name, a_count, a_total_ns / 1e3, b_count, b_total_ns / 1e3, count_diff, change "
+            f"SELECT {name}, a_count, a_total_ns / 1e3, b_count, b_total_ns / 1e3, count_diff, change "
             f"FROM {function}('*base*', 1010, 1010, '*test*', 1010, 1010)")}
         theirs = {row["name"]: row for row in golden("trace_compare", analysis)}
         if function == "op_diff_steps":  # calls of CUDA and marked ranges are ops for HTA

@@ -31,8 +31,8 @@ def test_against_xprof(_folder):
         expected = [row for table in tables for row in table
                     if row.get("step") == "Total" and row["include_infeed_outfeed"]]
         condition = of_all_hosts(path) or " WHERE 1"
-        left = {(row["op_type"], f"{row['op_name']}/{row['kernel_name']}"): row for row in query(
-            path, f"SELECT * FROM roofline{condition} AND (op_name IS NOT NULL OR position = 0)")}
+        left = {(row["op_type"], f"{row['op']}/{row['kernel']}"): row for row in query(
+            path, f"SELECT * FROM roofline{condition} AND (op IS NOT NULL OR position = 0)")}
         program = left.pop((None, "None/None"), None)
         if name == "jax_a":
             assert program["flops"] > 0 and not expected, (name, program)
@@ -42,7 +42,7 @@ def test_against_xprof(_folder):
             here = program if row["category"] == "Program" else left.pop((row["category"], row["operation"]))
             slack = 2 * row["occurrences"] + 20
             assert abs(here["sum_ns"] - row["total_time"] * 1000) <= slack, (name, here, row)
-            assert is_close(here["time_ratio"], row["total_time_in_percentage"], 1e-4), (name, here, row)
+            assert is_close(here["sum_ratio"], row["total_time_in_percentage"], 1e-4), (name, here, row)
             assert row["category"] == "Program" or here["count"] == row["occurrences"], (name, here, row)
             check((here["flops"], here["bound_by"]), (None, None), name)
             compared += 1
@@ -80,7 +80,7 @@ def test_what_bounds(folder):
     for host, kernels in (("a", of_a), ("b", of_a[:1])):
         with open(os.path.join(run, host + ".xplane.pb"), "wb") as file:
             file.write(of_gpu(host, kernels))
-    rows = {(row["host"], row["kernel_name"]): row for row in query(run, "SELECT * FROM roofline")}
+    rows = {(row["host"], row["kernel"]): row for row in query(run, "SELECT * FROM roofline")}
     check(len(rows), 12, "rows")
     check([rows["a", name]["position"] for name in (None, "gemm", "odd", "half", "copy")], [0, 1, 2, 3, 4], "positions")
 
@@ -105,7 +105,7 @@ def test_what_bounds(folder):
     holds("b", "gemm", 10, 2_000_000_000, 4_000_000)
     holds("ALL_HOSTS", "gemm", 30, 5_000_000_000, 10_000_000)
     holds("ALL_HOSTS", None, 60, 5_000_001_500, 16_000_000)
-    check({(row["host"], row["name"]): row["bound_by"] for row in query(
+    check({(row["host"], row["op"]): row["bound_by"] for row in query(
         run, "SELECT * FROM xprof_op_stats WHERE side = 'device' AND is_idle = 0 AND host <> 'b'")},
           {(host, name): bound for host in ("a", "ALL_HOSTS")
            for name, bound in (("mul", "compute"), ("act", "memory"), ("sum", None))}, "xprof_op_stats")
@@ -143,11 +143,11 @@ def test_torch_traces(folder):
             {"id": 0, "name": model, "computeMajor": 8, "computeMinor": 0, "numSms": 108,
              "totalGlobalMem": int(memory)}])
         rows = query(path, "SELECT * FROM roofline WHERE position > 0")
-        moving = [row for row in rows if row["op_name"] == "aten::relu"]
-        rows = [row for row in rows if row["op_name"] != "aten::relu"]
+        moving = [row for row in rows if row["op"] == "aten::relu"]
+        rows = [row for row in rows if row["op"] != "aten::relu"]
         count = query(path, "SELECT count(*) AS n FROM steps WHERE is_warmup = 0")[0]["n"]
         rates = {"float16": 2048, "float32": 128, "tf32": 1024}
-        check({row["dtype"]: (row["op_name"], row["count"], row["sum_ns"], row["flops"]) for row in rows},
+        check({row["dtype"]: (row["op"], row["count"], row["sum_ns"], row["flops"]) for row in rows},
               {dtype: ("aten::mm", count, count * dur, count * flops)
                for dtype, dur in (("float16", 2000), ("float32", 4000), ("tf32", 3000))}, "rows")
         for row in rows:

@@ -72,8 +72,8 @@ def test_operators(engine):
     connection = opened(engine)
     assert connection.values("SELECT count(*) FROM tb_operator_summary") == [(76,)]
     rows = connection.values(
-        "SELECT op_name, count, device_self_ns / 1000, device_total_ns / 1000, host_self_ns / 1000, host_total_ns / "
-        "1000, tensor_core_eligible, tensor_core_self_ratio FROM tb_operator_summary LIMIT 1")
+        "SELECT op, count, device_self_ns / 1000, device_sum_ns / 1000, host_self_ns / 1000, host_sum_ns / "
+        "1000, is_tensor_core_eligible, tensor_core_self_ratio FROM tb_operator_summary LIMIT 1")
     assert rows == [("aten::cudnn_convolution_backward_weight", 318, 142461, 142461, 22804, 40246, 1, 0.0)], rows
 
 

@@ -59,8 +59,8 @@ def compare_host(path, host, expected):
     for row in pipelines:
         theirs = wanted[str(row["iterator"])]
         check(row["pipeline"], theirs["metadata"]["name"], path)
-        check(row["slow_calls"], int(theirs["num_slow_calls"]), (path, "slow calls"))
-        check(row["calls"], len(theirs["stats"]), (path, "calls"))
+        check(row["slow_count"], int(theirs["num_slow_calls"]), (path, "slow calls"))
+        check(row["count"], len(theirs["stats"]), (path, "calls"))
         for column, field in (("mean_ns", "avg_latency_ps"), ("min_ns", "min_latency_ps"),
                               ("max_ns", "max_latency_ps")):
             is_close(row[column], theirs[field], 1, (path, column))
@@ -130,7 +130,7 @@ def host_pipeline(directory, extra=()):
 
 def test_vector(directory):
     path = host_pipeline(directory)
-    check([(row["pipeline"], row["mean_ns"], row["min_ns"], row["max_ns"], row["slow_calls"])
+    check([(row["pipeline"], row["mean_ns"], row["min_ns"], row["max_ns"], row["slow_count"])
            for row in query(path, "SELECT * FROM input_pipelines")], [("Host:0", 60000, 20000, 100000, 1)], "pipelines")
     check([(row["position"], row["iterator"], row["self_ns"], row["is_blocking"], row["is_bottleneck"])
            for row in query(path, "SELECT * FROM input_pipeline_graph ORDER BY position, iterator")],
@@ -154,7 +154,7 @@ def test_device_and_circles(directory):
     twice = [microseconds("Iterator::Prefetch", 300, 400, id=123),
              microseconds("PrefetchConsume", 310, 320, element_id=100)]
     path = host_pipeline(directory, (device, circle, lost, twice))
-    check([(row["pipeline"], row["calls"]) for row in query(path, "SELECT * FROM input_pipelines")],
+    check([(row["pipeline"], row["count"]) for row in query(path, "SELECT * FROM input_pipelines")],
           [("Device:0", 1), ("Host:0", 3)], "pipelines")
     check([row["pipeline"] for row in query(path, "SELECT * FROM input_bottleneck")], ["Host:0"], "bottlenecks")
     rows = query(path, "SELECT iterator, parent_id, call_id FROM input_events")

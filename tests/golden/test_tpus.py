@@ -89,8 +89,8 @@ def test_memory(folder):
         for cores in ([core(i) for i in range(4)], []):
             run = written(folder, space(host, *cores))
             names = [f"/device:TPU:{i}" if cores else str(i) for i in range(4)]
-            check(rows(run, "SELECT memory, peak_bytes, heap_bytes, lifetime_peak_bytes, capacity_bytes, allocations, "
-                       "deallocations FROM memory_summary ORDER BY memory"),
+            check(rows(run, "SELECT memory, peak_bytes, heap_bytes, lifetime_peak_bytes, capacity_bytes, "
+                       "allocation_count, deallocation_count FROM memory_summary ORDER BY memory"),
                   [(names[i], (4 + i) * GIB, (3 + i) * GIB, 20 * GIB, 32 * GIB, 3 + i, 1) for i in range(4)],
                   "memories")
             check(rows(run, "SELECT name FROM _memory_names ORDER BY 1"), [(name,) for name in names], "names")
@@ -134,7 +134,7 @@ def test_names_without_a_type(folder):
     """XLA writes the op as name:type, also where there is no type: the name is what stands before the colon."""
     run = with_name(folder, "all-reduce.5", "jit(step)/psum:")
     check(rows(run, "SELECT DISTINCT op_name FROM kernels WHERE name = 'all-reduce.5'"), [("jit(step)/psum",)], "names")
-    check(rows(run, "SELECT count(*) FROM xprof_op_stats WHERE name = 'jit(step)/psum'"), [(1,)], "xprof_op_stats")
+    check(rows(run, "SELECT count(*) FROM xprof_op_stats WHERE op = 'jit(step)/psum'"), [(1,)], "xprof_op_stats")
 
 
 def close(found, expected, what):
@@ -183,14 +183,14 @@ def test_ops(folder):
     for row in rows:
         if row["is_idle"]:
             continue
-        count, total, own, rate, bound = XPROF_OPS.pop(row["name"])
+        count, total, own, rate, bound = XPROF_OPS.pop(row["op"])
         check((row["count"], row["sum_ns"], row["self_ns"], row["bound_by"]), (count, 1000 * total, 1000 * own, bound),
-              row["name"])
-        close(row["flops_per_second"], 1e9 * rate, row["name"])
-        check((row["tensor_core_ratio"], row["execution_mode"]), (None, None), row["name"])
+              row["op"])
+        close(row["flops_per_second"], 1e9 * rate, row["op"])
+        check((row["tensor_core_ratio"], row["execution_mode"]), (None, None), row["op"])
     check(XPROF_OPS, {}, "ops that are missing")
     check([row["self_ns"] for row in rows if row["is_idle"]], [1_090_000], "idle")
-    check([row["op_name"] for row in query(run, "SELECT op_name FROM xprof_top_device_ops")],
+    check([row["op"] for row in query(run, "SELECT op FROM xprof_top_device_ops")],
           ["jit(step)/while/body/dot_general", "jit(step)/psum",
            "jit(step)/transpose(jvp(Dense_0))/tanh", "jit(step)/infeed", "jit(step)/while", "jit(step)/outfeed"], "top")
 
@@ -199,7 +199,7 @@ def test_roofline(folder):
     """roofline_model of XProf: the program without what loops tell once more, its time from the first step to the
     last, and the peaks."""
     run = made(folder)
-    rows = {row["kernel_name"]: row for row in query(run, "SELECT * FROM roofline")}
+    rows = {row["kernel"]: row for row in query(run, "SELECT * FROM roofline")}
     program = rows[None]
     check((program["sum_ns"], program["flops"], program["bytes_accessed"], program["bound_by"]),
           (5_800_000, 12_306_000, 81_000, "memory"), "program")
@@ -210,7 +210,7 @@ def test_roofline(folder):
     close(program["ridge_flops_per_byte"], 275e12 / 1228e9, "ridge")
     for name, share, bound in (("dot.3", 0.3413793103448276, "compute"), ("while.2", 0.07241379310344828, "compute"),
                                ("all-reduce.5", 0.16034482758620688, "memory")):
-        close(rows[name]["time_ratio"], share, name)
+        close(rows[name]["sum_ratio"], share, name)
         check(rows[name]["bound_by"], bound, name)
     check([row["flops"] for row in query(run, "SELECT flops FROM mfu")], [2 * 2_051_000] * 3, "operations of steps")
 

@@ -26,8 +26,8 @@ def kernel_rows(run):
 def check_kernels(name, expected, found):
     """Every row of one is a row of the other, in all columns."""
     def key(row):
-        return (row["kernel_name"], row["block"], row["grid"], row["registers_per_thread"], row["shared_bytes"],
-                row["op_name"] or "")
+        return (row["kernel"], row["block"], row["grid"], row["registers_per_thread"], row["shared_bytes"],
+                row["op"] or "")
 
     here = {}
     for row in found:
@@ -39,13 +39,13 @@ def check_kernels(name, expected, found):
                   row["shmem_bytes"], row["op_name"])
         candidates = [at for at in left if at[1] == wanted and left[at]["count"] == row["occurrences"] and
                       is_close(left[at]["sum_ns"], row["total_duration_us"] * 1000, 0.5)]
-        assert candidates, (name, row, [each for each in here.values() if each["kernel_name"] == row["kernel_name"]])
+        assert candidates, (name, row, [each for each in here.values() if each["kernel"] == row["kernel_name"]])
         row_here = left.pop(candidates[0])
         for column, theirs in (("min_ns", "min_duration_us"), ("max_ns", "max_duration_us")):
             assert is_close(row_here[column], row[theirs] * 1000, 0.5), (name, column, row_here, row)
         assert is_close(row_here["mean_ns"], row["avg_duration_us"] * 1000, 1), (name, row_here, row)
         assert is_close(100 * row_here["occupancy_ratio"], row["occupancy_pct"], 1e-6), (name, row_here, row)
-        check(bool(row_here["is_op_tensor_core_eligible"]), row["is_op_tensor_core_eligible"] or
+        check(bool(row_here["is_tensor_core_eligible"]), row["is_op_tensor_core_eligible"] or
               (row["op_name"] == "MatMul"), (name, row["kernel_name"], "eligible"))
         check(bool(row_here["uses_tensor_core"]), row["is_kernel_using_tensor_core"] or
               is_unknown_tensor_kernel(row["kernel_name"]), (name, row["kernel_name"]))
@@ -61,7 +61,7 @@ def test_kernel_stats(_directory):
             expected = [row for row in expected if row["registers_per_thread"]]
             found = kernel_rows(path)
             for row in found:
-                row["op_name"] = "" if (row["op_name"] or "").startswith("fusion") else row["op_name"]
+                row["op"] = "" if (row["op"] or "").startswith("fusion") else row["op"]
             left = check_kernels(name, expected, found)
             assert not left, (name, left)
             seen += len(expected)
@@ -83,7 +83,7 @@ def test_kernel_vector(directory):
             kernel(2_000_000, 2000, "void gemm", "Conv2D:Conv2D", 32, 16384, "32,1,1", "2,1,1"),
             kernel(5_000_000, 3000, "volta_fp16", "Einsum_80:Einsum", 16, 0, "64,1,1", "3,1,1")], 0)])))
     check([(row["sum_ns"], row["registers_per_thread"], row["shared_bytes"], row["block"], row["grid"],
-            row["uses_tensor_core"], row["is_op_tensor_core_eligible"]) for row in query(
+            row["uses_tensor_core"], row["is_tensor_core_eligible"]) for row in query(
                 run, "SELECT * FROM xprof_kernel_stats ORDER BY position")],
           [(3000, 16, 0, "64,1,1", "3,1,1", 0, 0), (2000, 32, 16384, "32,1,1", "2,1,1", 0, 1),
            (1000, 32, 16384, "64,1,1", "1,1,1", 1, 1)], "kernels")
@@ -97,7 +97,7 @@ def test_kernel_merge_vector(directory):
         file.write(space(plane("/device:GPU:0", [line(1, "Stream #1(Compute)", [
             event("kernel", 2_000_000 * at, dur_ns * 1000, tf_op=Ref(f"{op}:Add"))
             for at, (op, dur_ns) in enumerate(lengths)], 0)])))
-    check([(row["op_name"], row["count"], row["sum_ns"], row["min_ns"], row["max_ns"])
+    check([(row["op"], row["count"], row["sum_ns"], row["min_ns"], row["max_ns"])
            for row in query(run, "SELECT * FROM xprof_kernel_stats ORDER BY position")],
           [("add", 3, 2600, 500, 1200), ("other", 1, 700, 700, 700)], "merged kernels")
 
@@ -116,7 +116,7 @@ def test_op_vector(directory):
                 *first, ("kernel3", 10, "TfOp2:TfOp2"), ("volta_fp16_s884gemm", 10, "Conv2D:Conv2D"),
                 ("kernel5", 10, "Conv2D:Conv2D")), 0),
             line(2, "Stream #2(Compute)", kernels(*first), 0)])))
-    check([(row["name"], row["count"], row["self_ns"], row["tensor_core_ratio"], row["is_idle"])
+    check([(row["op"], row["count"], row["self_ns"], row["tensor_core_ratio"], row["is_idle"])
            for row in query(run, "SELECT * FROM xprof_op_stats WHERE side = 'device' AND is_idle = 0")],
           [("TfOp1", 2, 36_000, 0, 0), ("Conv2D", 1, 20_000, 0.5, 0), ("TfOp2", 1, 10_000, 0, 0)], "ops")
     check(query(run, "SELECT count(*) AS rows FROM xprof_op_stats WHERE side = 'device'"), [{"rows": 4}], "with IDLE")
@@ -136,7 +136,7 @@ def of_all_hosts(path):
 
 def op_rows(path):
     """Those of the view, of several hosts those for all: calls, time, self time, share of it on tensor cores."""
-    return {(row["side"], row["op_type"], row["name"]):
+    return {(row["side"], row["op_type"], row["op"]):
             (row["count"], row["sum_ns"], row["self_ns"], row["tensor_core_ratio"])
             for row in query(path, "SELECT * FROM xprof_op_stats" + of_all_hosts(path))}
 
@@ -192,15 +192,15 @@ def test_op_shares(_directory):
         for row in query(path, "SELECT *, self_ns * 1.0 / sum(self_ns) OVER (PARTITION BY side) AS ratio FROM "
                                "xprof_op_stats"
                                + of_all_hosts(path) + " ORDER BY side, position"):
-            side, key = row["side"], (row["side"], row["op_type"], row["name"])
+            side, key = row["side"], (row["side"], row["op_type"], row["op"])
             if is_idle_alike:
                 assert is_close(row["ratio"], with_idle[key][side + "_total_self_time_percent"], 1e-4), (name, row)
             if row["is_idle"]:
                 continue
             theirs = expected[key]
             cumulative = "device_" if side == "device" else "Host_"
-            assert is_close(row["side_self_ratio"], theirs[side + "_total_self_time_percent"], 1e-3), (name, row)
-            assert is_close(row["side_cumulative_ratio"],
+            assert is_close(row["self_ratio"], theirs[side + "_total_self_time_percent"], 1e-3), (name, row)
+            assert is_close(row["cumulative_ratio"],
                             theirs[cumulative + "cumulative_total_self_time_percent"], 2e-3), (name, row, theirs)
             assert theirs["total_self_time"] <= positions.get(side, 1e18) + 0.02, (name, row)
             positions[side] = theirs["total_self_time"]
@@ -244,13 +244,13 @@ def test_shares_of_the_summary(_directory):
 def test_hosts_add_up(_directory):
     """Rows for all hosts are the sums of those of each; a recording of one host has none."""
     for name, path in recordings():
-        for view, keys in (("xprof_op_stats", "side, op_type, name, is_idle"),
+        for view, keys in (("xprof_op_stats", "side, op_type, op, is_idle"),
                            ("xprof_op_type_stats", "side, op_type, is_idle")):
             sums = f"{keys}, sum(count) AS calls, sum(self_ns) AS self_ns FROM {view} WHERE "
             whole = query(path, f"SELECT {sums} profile_id IS NULL GROUP BY {keys} ORDER BY {keys}")
             hosts = query(path, f"SELECT {sums} profile_id IS NOT NULL GROUP BY {keys} ORDER BY {keys}")
             check(whole, hosts if "multihost" in name else [], (name, view))
-            shares = query(path, f"SELECT host, sum({'side_' * (view == 'xprof_op_stats')}self_ratio) AS whole FROM "
+            shares = query(path, f"SELECT host, sum(self_ratio) AS whole FROM "
                                  f"{view} "
                                  "WHERE is_idle = 0 GROUP BY host, side HAVING sum(self_ns) > 0")
             assert all(row["whole"] is None or is_close(row["whole"], 1, 1e-9) for row in shares), (name, shares)
@@ -267,7 +267,7 @@ def test_op_nesting(directory):
     check([(row["name"], row["self_ns"], row["op_self_ns"]) for row in rows],
           [("root", 80, 100), ("Something", 20, None), ("parent", 50, 50), ("Iterator::Root", 10, 50),
            ("Other", 40, None)], "ops")
-    check([(row["name"], row["count"], row["sum_ns"], row["self_ns"]) for row in query(
+    check([(row["op"], row["count"], row["sum_ns"], row["self_ns"]) for row in query(
         run, "SELECT * FROM xprof_op_stats WHERE is_idle = 0 ORDER BY position")],
           [("root", 1, 200, 100), ("Iterator::Root", 1, 50, 50), ("parent", 1, 100, 50)], "xprof_op_stats")
 

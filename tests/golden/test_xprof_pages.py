@@ -75,13 +75,13 @@ def test_parts_of_steps(_directory):
                 values = [row[part + "_ns"] for row in mine]
                 row = parts[profile, part]
                 assert is_close(row["sum_ns"], sum(values), 1), (name, row)
-                assert is_close(row["ratio"], sum(values) / whole, 1e-9), (name, row)
+                assert is_close(row["sum_ratio"], sum(values) / whole, 1e-9), (name, row)
                 assert is_close(row["mean_ns"], statistics.mean(values), 1), (name, row)
                 if len(values) > 1:
                     assert is_close(row["stddev_ns"], statistics.stdev(values), 1), (name, row)
                 else:
                     check(row["stddev_ns"], None, (name, row))
-            shares = [row["ratio"] for (of, _), row in parts.items()
+            shares = [row["sum_ratio"] for (of, _), row in parts.items()
                       if of == profile and row["position"] in range(1, 10)]
             assert is_close(sum(shares), 1, 1e-6), (name, shares)
         check(None in {key for key, _ in parts}, "multihost" in name, (name, "all hosts"))
@@ -181,15 +181,15 @@ def test_top_device_ops(_directory):
         rows = query(path, "SELECT * FROM xprof_top_device_ops")
         first = rows[0]["profile_id"] if rows else None
         rows = [row for row in rows if row["profile_id"] == first]
-        check([row["op_name"] for row in rows], [row["operation"] for row in expected], name)
+        check([row["op"] for row in rows], [row["operation"] for row in expected], name)
         on_tensor_cores = {row["op_name"] for row in query(path, "SELECT op_name, name FROM kernels")
                            if is_unknown_tensor_kernel(row["name"])}
         for row, theirs in zip(rows, expected):
             check((row["op_type"], bool(row["uses_tensor_core"])),
-                  (theirs["category"], theirs["tcUtilization"] or row["op_name"] in on_tensor_cores), row)
+                  (theirs["category"], theirs["tcUtilization"] or row["op"] in on_tensor_cores), row)
             assert is_close(row["self_ratio"], theirs["selfTimePercent"], 1e-5), (name, row, theirs)
             assert is_close(row["cumulative_ratio"], theirs["cumulativeTimePercent"], 2e-5), (name, row, theirs)
-            check(bool(row["is_op_tensor_core_eligible"]), theirs["tcEligibility"], (name, row))
+            check(bool(row["is_tensor_core_eligible"]), theirs["tcEligibility"], (name, row))
             compared += 1
     assert compared >= 45 or not os.path.isdir(GOLDEN), compared
 
@@ -200,12 +200,12 @@ def test_top_device_ops_are_op_stats(_directory):
     paths = [os.path.join(shared, name) for name in ("resnet50_num_workers_0.pt.trace.json.gz", "nccl_a100.json.gz")]
     paths += [path for name, path in recordings() if name in ("gpu_train_a", "gpu_multi_a")]
     for path in paths if os.path.isdir(GOLDEN) else ():
-        theirs = query(path, "SELECT name, count, self_ns, side_self_ratio FROM xprof_op_stats WHERE side = 'device' "
+        theirs = query(path, "SELECT op, count, self_ns, self_ratio FROM xprof_op_stats WHERE side = 'device' "
                              "AND is_idle = 0 ORDER BY position LIMIT 10")
-        ours = query(path, "SELECT op_name, count, self_ns, self_ratio FROM xprof_top_device_ops")
+        ours = query(path, "SELECT op, count, self_ns, self_ratio FROM xprof_top_device_ops")
         assert ours and [list(row.values())[:3] for row in ours] == [list(row.values())[:3] for row in theirs], path
         for row, other in zip(ours, theirs):
-            assert is_close(row["self_ratio"], other["side_self_ratio"], 1e-9), (path, row, other)
+            assert is_close(row["self_ratio"], other["self_ratio"], 1e-9), (path, row, other)
 
 
 def test_recommendations(_directory):

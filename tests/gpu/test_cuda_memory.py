@@ -58,14 +58,14 @@ def check_death(mode, status):
         summaries = query(run, "SELECT * FROM memory_summary WHERE device = 'cuda:0' AND peak_bytes IS NOT NULL")
         (summary,) = summaries
         assert summary["peak_bytes"] == counted["peak"] == summary["heap_bytes"], (summary, counted)
-        assert summary["allocations"] == 22 and summary["deallocations"] == 13, summary
+        assert summary["allocation_count"] == 22 and summary["deallocation_count"] == 13, summary
         assert summary["reserved_bytes"] == summary["reserved_peak_bytes"] == counted["reserved_peak"], summary
         assert summary["free_bytes"] == counted["reserved_peak"] - counted["peak"], summary
         assert abs(summary["unused_ratio"] - (1 - counted["peak"] / counted["reserved_peak"])) < 1e-9, summary
         # CUPTI hands over what the driver gave once a second, so of a program that is killed some of it is missing.
         assert mode == "killed" or 0 < summary["fragmentation_ratio"] < 1, summary
         # What was live at the peak, by op and line, and is still.
-        rows = query(run, """SELECT op_name, location, bytes, count, peak_ratio FROM memory_breakdown
+        rows = query(run, """SELECT op, location, bytes, count, peak_ratio FROM memory_breakdown
                              WHERE memory = 'cuda:0' ORDER BY bytes DESC""")
         parts = (("history", None, history, 5), ("weights", None, weights, 3), ("hole", None, hole, 1),
                  ("activations", "Layer", activation, 1))

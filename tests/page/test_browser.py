@@ -87,47 +87,47 @@ def check_numbers(browser, path, run):
     """A table's exact values are in its cells' titles; CSV and JSON have all rows."""
     watched = Watched(browser, path)
     watched.show("ops")
-    wanted = query(run, "SELECT op_name, count, host_self_ns FROM tb_operator_summary ORDER BY host_self_ns DESC, "
-                        "op_name")
-    head = watched.tab.locator("#p-ops thead th").all_inner_texts()
-    rows = watched.tab.locator("#p-ops tbody tr")
+    wanted = query(run, "SELECT op, count, host_self_ns FROM tb_operator_summary ORDER BY host_self_ns DESC, "
+                        "op")
+    head = watched.tab.locator("#p-tb_operator_summary thead th").all_inner_texts()
+    rows = watched.tab.locator("#p-tb_operator_summary tbody tr")
     assert rows.count() == min(50, len(wanted)), rows.count()
     at = head.index("host self")
     for i in (0, min(49, len(wanted) - 1)):
         cell = rows.nth(i).locator("td").nth(at)
-        assert rows.nth(i).locator("td").nth(head.index("op name")).inner_text() == wanted[i]["op_name"]
+        assert rows.nth(i).locator("td").nth(head.index("op")).inner_text() == wanted[i]["op"]
         exact = cell.get_attribute("title") or cell.inner_text()
         assert exact == str(wanted[i]["host_self_ns"]), (exact, wanted[i])
     with watched.tab.expect_download() as found:
-        watched.tab.locator("#p-ops .panel-head button", has_text="JSON").click()
+        watched.tab.locator("#p-tb_operator_summary .panel-head button", has_text="JSON").click()
     with open(found.value.path(), encoding="utf-8") as file:
         got = json.load(file)
     assert [{key: row[key] for key in wanted[0]} for row in got] == wanted
     with watched.tab.expect_download() as found:
-        watched.tab.locator("#p-ops .panel-head button", has_text="CSV").click()
+        watched.tab.locator("#p-tb_operator_summary .panel-head button", has_text="CSV").click()
     with open(found.value.path(), encoding="utf-8") as file:
         assert len(file.read().splitlines()) == len(wanted) + 1
     # Sorting by a head, and a filter.
-    watched.tab.locator("#p-ops thead button", has_text="count").click()
+    watched.tab.locator("#p-tb_operator_summary thead button", has_text="count").click()
     most = max(wanted, key=lambda row: row["count"])
-    assert rows.first.locator("td").nth(head.index("op name")).inner_text() == most["op_name"]
-    watched.tab.locator("#p-ops input").fill(wanted[3]["op_name"].upper())
-    assert wanted[3]["op_name"] in rows.first.inner_text()
+    assert rows.first.locator("td").nth(head.index("op")).inner_text() == most["op"]
+    watched.tab.locator("#p-tb_operator_summary input").fill(wanted[3]["op"].upper())
+    assert wanted[3]["op"] in rows.first.inner_text()
     # The SELECT of a panel, by its button; and back again.
-    watched.tab.locator("#p-ops .panel-head button", has_text="SQL").click()
-    assert "FROM temp.tb_operator_summary" in watched.tab.locator("#sql-ops pre").inner_text()
+    watched.tab.locator("#p-tb_operator_summary .panel-head button", has_text="SQL").click()
+    assert "FROM temp.tb_operator_summary" in watched.tab.locator("#sql-tb_operator_summary pre").inner_text()
     box = watched.tab.locator("#sql-box textarea")
     assert "FROM temp.tb_operator_summary" in box.input_value()
     watched.tab.go_back()
     watched.tab.wait_for_selector('main.ops[data-ready="ops"]')
     # The box completes names of views and of their columns, and has the command, as the shell takes it.
     watched.show("sql")
-    box.fill("SELECT 'it''s', nam FROM op_summ")
+    box.fill("SELECT 'it''s', cat FROM op_summ")
     box.press("Tab")
-    assert box.input_value() == "SELECT 'it''s', nam FROM op_summary"
+    assert box.input_value() == "SELECT 'it''s', cat FROM op_summary"
     box.evaluate("box => box.setSelectionRange(19, 19)")
     box.press("Tab")
-    assert box.input_value() == "SELECT 'it''s', name FROM op_summary"
+    assert box.input_value() == "SELECT 'it''s', category FROM op_summary"
     (word, *others) = shlex.split(watched.tab.locator("#sql-box pre").inner_text())
     assert word == "tfprof" and others[-1] == box.input_value(), others
     watched.close()
@@ -151,7 +151,7 @@ def check_steps(browser, path, run):
     watched = Watched(browser, write_report("of_steps.html", run, "--steps", f"{numbers[1]}-{numbers[2]}"))
     watched.tab.wait_for_selector('main.overview[data-ready="overview"]')
     assert f"steps={numbers[1]}-{numbers[2]}" in watched.tab.url, watched.tab.url
-    assert "Of all steps" in watched.tab.locator("#p-step_statistics").inner_text()
+    assert "Of all steps" in watched.tab.locator("#p-step_summary").inner_text()
     watched.close()
 
 
@@ -173,7 +173,7 @@ def check_ranks(browser):
     tab.locator("#p-findings summary", has_text="the others (").first.click()
     assert first["subject"] in shown.first.inner_text()
     (least,) = query(run, "SELECT min(mean_ns) AS ns FROM step_summary")
-    cells = tab.locator("#p-step_statistics .facts tr", has_text="mean").locator("td")
+    cells = tab.locator("#p-step_summary .facts tr", has_text="mean").locator("td")
     exact = cells.first.get_attribute("title")
     assert exact.startswith("rank ") and exact.endswith(f": {least['ns']}"), (exact, least)
     assert tab.locator("#p-step_time figure").count() == 3
@@ -255,7 +255,7 @@ def check_several(browser):
     durations = [row["d"] for row in query(folder, "SELECT dur_ns AS d FROM steps WHERE is_warmup = 0")]
     assert low <= min(durations) < max(durations) <= high, (low, high)
     watched.show("ops")
-    assert {tab.locator("#p-ops tbody tr").nth(i).locator("td").first.inner_text() for i in (0, 1)} == {
+    assert {tab.locator("#p-tb_operator_summary tbody tr").nth(i).locator("td").first.inner_text() for i in (0, 1)} == {
         "process 8", "process 9"}
     watched.show("steps")  # that of the slowest step is the one that every panel looks at
     assert tab.locator(".panel.steps output").inner_text() == "step 3"
@@ -275,7 +275,7 @@ def check_several(browser):
     assert not watched.tab.locator(".empty").count()
     watched.show("memory")
     watched.tab.locator("#p-memory_blocks h3").first.wait_for()
-    heads = watched.tab.locator("#p-memory_peaks thead th").all_inner_texts()
+    heads = watched.tab.locator("#p-memory_summary thead th").all_inner_texts()
     assert heads == ["cuda:0", "cuda:1"], heads
     watched.close()
 
@@ -314,7 +314,7 @@ def check_compare(browser):
     watched.show("compare", per="all")
     wanted = reports.query_all(sides[0], {"diff": f"SELECT tfprof_open('{sides[1]}'); "
                                           f"SELECT * FROM op_diff('{sides[0]}', '{sides[1]}')"})["diff"]
-    exact = {row["name"]: (row["a_ns"], row["b_ns"]) for row in wanted}
+    exact = {row["op"]: (row["a_ns"], row["b_ns"]) for row in wanted}
 
     def shown():
         more = tab.locator("#p-compare_ops .differences button.more")
@@ -486,7 +486,7 @@ def check_hostile(browser):
         watched.show(page)
         assert watched.tab.evaluate("document.querySelectorAll('img, main b, iframe, object').length") == 0, page
     watched.show("devices")
-    assert "</script><img" in watched.tab.locator("#p-kernels").inner_text()
+    assert "</script><img" in watched.tab.locator("#p-kernel_summary").inner_text()
     watched.close()
 
 

@@ -52,11 +52,11 @@ def check_rules(served):
             (401, f"/api/runs?token={served.token}", host),
             (404, "/../../etc/passwd", good), (404, "/%2e%2e/%2e%2e/etc/passwd", good), (404, "/etc/passwd", good),
             (404, "//", good), (404, "/api/", good), (404, "/api/runs/", good), (404, "/index.html", good),
-            (400, "/api/panel?run=x&name=ops", good), (400, "/api/panel?run=0&name=../ops", good),
+            (400, "/api/panel?run=x&name=op_steps", good), (400, "/api/panel?run=0&name=../ops", good),
             (400, "/api/panel?file=/etc/passwd", good), (400, "/api/panel?run=0&run", good),
             (400, "/api/events?window=5~1", good), (400, "/api/events?bucket=-1", good),
             (400, "/api/panel?steps=9223372036854775808-1", good),
-            (404, "/api/panel?run=0&name=nothing", good), (404, "/api/panel?run=7&name=ops", good)):
+            (404, "/api/panel?run=0&name=nothing", good), (404, "/api/panel?run=7&name=op_steps", good)):
         got, answered, _ = served.raw("GET", path, headers)
         assert got == status, (status, got, path, headers)
         assert "access-control-allow-origin" not in answered and "set-cookie" not in answered, answered
@@ -151,7 +151,7 @@ def check_sql(served):
     assert served.sql("SELECT value FROM json_each('[1, 2]')")["rows"] == [[1], [2]]
     # What a function does with a long text nothing interrupts, so that there are none.
     assert "too big" in served.sql("SELECT length(hex(zeroblob(300000)))")["error"]
-    assert served.sql("SELECT name FROM op_summary WHERE name = '\"<b>\\'")["rows"] == []
+    assert served.sql("SELECT op FROM op_summary WHERE op = '\"<b>\\'")["rows"] == []
     path = os.path.join(scratch.DIRECTORY, "written")
     for sql in (f"ATTACH '{path}' AS other", f"VACUUM INTO '{path}'", f"SELECT tfprof_save('{path}')",
                 f"SELECT tfprof_timeline('{path}')", f"SELECT tfprof_pprof('{path}')",
@@ -275,7 +275,7 @@ def check_growing():
         os.remove(path)
         time.sleep(1.6)  # it is looked after no more often
         assert served.ask("changes?run=0")["growing"] is False
-        assert served.ask("panel?run=0&name=ops")["panel"]["rows"]
+        assert served.ask("panel?run=0&name=op_steps")["panel"]["rows"]
 
 
 def check_socket():

@@ -54,10 +54,10 @@ def check_pages(browser):
         tab.show("timeline")
         tab.tab.wait_for_function("() => performance.getEntriesByName('first-frame').length")
         tab.show("ops")
-        wanted = query(CAPTURE, "SELECT op_name, host_self_ns FROM tb_operator_summary ORDER BY 2 DESC, 1")
-        cells = tab.tab.locator("#p-ops tbody tr").first.locator("td")
-        head = tab.tab.locator("#p-ops thead th").all_inner_texts()
-        assert cells.nth(head.index("op name")).inner_text() == wanted[0]["op_name"]
+        wanted = query(CAPTURE, "SELECT op, host_self_ns FROM tb_operator_summary ORDER BY 2 DESC, 1")
+        cells = tab.tab.locator("#p-tb_operator_summary tbody tr").first.locator("td")
+        head = tab.tab.locator("#p-tb_operator_summary thead th").all_inner_texts()
+        assert cells.nth(head.index("op")).inner_text() == wanted[0]["op"]
         assert cells.nth(head.index("host self")).get_attribute("title") == str(wanted[0]["host_self_ns"])
         # SQL of one's own: its rows, what is wrong with it, and what takes too long is stopped.
         tab.show("sql")
@@ -111,7 +111,7 @@ def check_growing(browser):
         tab.tab.locator(".header-facts", has_text="10.0 k").wait_for()
         assert "old" in tab.tab.locator("#age").inner_text()
         # What was not shown when they came has them, too, when it is.
-        for page, panel in (("ops", "ops"), ("code", "code_lines"), ("overview", "step_statistics")):
+        for page, panel in (("ops", "tb_operator_summary"), ("code", "code_lines"), ("overview", "step_summary")):
             tab.show(page)
             tab.tab.locator(f"#p-{panel} table, #p-{panel} dl").first.wait_for(timeout=60000)
         tab.close()
@@ -154,7 +154,7 @@ def check_several(browser):
             tab.show(page, run=1)
             assert tab.tab.evaluate("document.querySelectorAll('img, main b, iframe, object').length") == 0, page
         tab.show("devices", run=1)
-        tab.tab.locator("#p-kernels", has_text="</script><img").wait_for()
+        tab.tab.locator("#p-kernel_summary", has_text="</script><img").wait_for()
         tab.close()
 
 

@@ -349,7 +349,7 @@ def test_commands_as_arguments():
             status, out, error = tfprof(*words)
             assert status == 2 and out == "" and f"nothing is open; tfprof RUN {command} begins" in error, (out, error)
     assert tfprof(text="summary;\nSELECT 'goes on';\n")[0] == 2
-    assert tfprof("SELECT name FROM op_summary")[2] == "no rows: nothing is open: SELECT tfprof_open('run');\n"
+    assert tfprof("SELECT op FROM op_summary")[2] == "no rows: nothing is open: SELECT tfprof_open('run');\n"
     # A view that is empty as a whole says why; a question that finds nothing, or is for a program, says nothing.
     chrome = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "kineto", "chrome.json")
     status, out, error = tfprof(chrome, "SELECT * FROM temp.kernel_summary")

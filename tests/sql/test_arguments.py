@@ -152,7 +152,7 @@ def test_ranges_of_steps_that_are_not_there(engine):
         fails(connection, f"SELECT * FROM _step_range({arguments})", "_step_range: ", *words)
         for view in ("op_diff_steps", "kernel_diff_steps"):
             fails(connection, f"SELECT count(*) FROM {view}({arguments}, {there})", f"{view}: ", *words)
-            fails(connection, f"SELECT name FROM {view}({there}, {arguments})", f"{view}: ", *words)
+            fails(connection, f"SELECT a_count FROM {view}({there}, {arguments})", f"{view}: ", *words)
     fails(engine(), "SELECT * FROM _step_range('*', 0, 9)", "it has no steps")
 
 
@@ -171,7 +171,7 @@ def test_steps_whose_ops_were_not_recorded(engine):
         json.dump({"traceEvents": events}, file)
     connection.values(f"SELECT tfprof_open('{path}')")
     assert connection.values("SELECT number, ops_recorded FROM steps") == [(1, 0), (2, 1)]
-    assert connection.values("SELECT name, a_count FROM op_diff_steps('*', 1, 2, '*', 2, 2)") == [("aten::mm", 1)]
+    assert connection.values("SELECT op, a_count FROM op_diff_steps('*', 1, 2, '*', 2, 2)") == [("aten::mm", 1)]
     fails(
         connection,
         "SELECT * FROM op_diff_steps('*', 2, 2, '*', 1, 1)",

@@ -136,7 +136,7 @@ def test_mismatches(folder):
     }
     for what, entries in cases.items():
         path = write(os.path.join(folder, what), {rank: dump(of, ranks=3) for rank, of in entries.items()})
-        check(rows(path, "SELECT mismatch, rank, number, is_first FROM collective_mismatches"),
+        check(rows(path, "SELECT mismatch, rank, collective_number, is_first FROM collective_mismatches"),
               [(what, 1, 4, int(what != "state"))], what)
     path = write(os.path.join(folder, "ring"), {  # a dump has only the last entries
         0: dump(waiting(6), ranks=2), 1: dump(waiting(6)[3:], ranks=2)})

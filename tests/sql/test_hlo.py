@@ -119,7 +119,7 @@ def test_views(directory):
     """What ran and what it took, with the lines in it; what is in a fusion."""
     run = traced(directory)
     check(rows(run, "SELECT program, name, opcode, location, count, self_ns, self_error_ns, kernel_count, kernel_ns, "
-                    "round(ratio, 3), flops, part_count, locations FROM hlo_summary"),
+                    "round(self_ratio, 3), flops, part_count, locations FROM hlo_summary"),
           [(5, "while", "while", None, 1, 7200, 0, None, None, 0.514, None, 0, None),
            (5, "fusion", "fusion", "model.py:8", 2, 1800, 0, 1, 5000, 0.486, 127, 7, "model.py:7, model.py:8")],
           "hlo_summary")

@@ -709,7 +709,7 @@ def test_own_time_of_ops(engine):
         span("cpu_op", "Double", 300_000, 10_000, **{"External id": 4}),
         span("python_function", "a.py(1): forward", 301_000, 8000),
         {**launch(302_000, 6000, 10), "args": {"correlation": 10, "External id": 4}}])
-    rows = dict(connection.values("SELECT op_name, host_self_ns FROM tb_operator_summary"))
+    rows = dict(connection.values("SELECT op, host_self_ns FROM tb_operator_summary"))
     assert rows == {"aten::_to_copy": 2000, "aten::empty_strided": 97_000, "aten::add": 4000, "Double": 2000}, rows
     answers(connection, "own time")
     connection.close()

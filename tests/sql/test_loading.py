@@ -305,7 +305,7 @@ def test_tables_of_the_same_name(engine):
     assert connection.values("SELECT count(*) > 1 FROM temp.ops") == [(1,)]
     assert connection.values("SELECT count(*) > 1 FROM temp.ops('*one*')") == [(1,)]
     assert connection.values("SELECT count(*) > 1 FROM tfprof_own.ops('*one*')") == [(1,)]
-    assert connection.values("SELECT count(*) FROM op_summary WHERE name = 'mine'") == [(0,)]
+    assert connection.values("SELECT count(*) FROM op_summary WHERE op = 'mine'") == [(0,)]
     assert connection.values("SELECT count(*) > 1 FROM op_summary") == [(1,)]
     connection.query("ATTACH ':memory:' AS other")
     connection.query("CREATE TABLE other.kernels(id)")

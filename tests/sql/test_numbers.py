@@ -203,24 +203,24 @@ def test_ops(hand, view, what):
     rows = view("op_summary")
     check(len(rows) == len(names), f"{what}: op_summary has {len(rows)} rows for {len(names)} names")
     for row in rows:
-        ops = names[row["name"], row["category"]]
+        ops = names[row["op"], row["category"]]
         times = [op[6] - op[5] for op in ops]
         self_ns = sum(hand.self_ns[op[0]] for op in ops)
         expected = (len(ops), self_ns, sum(times), min(times), max(times))
         got = tuple(row[name] for name in ("count", "self_ns", "sum_ns", "min_ns", "max_ns"))
-        check(got == expected, f"{what}: op_summary of {row['name']} is {got} instead of {expected}")
-        check(abs(row["self_ratio"] - self_ns / sum(by_type.values())) < 1e-9, f"{what}: self_ratio of {row['name']}")
+        check(got == expected, f"{what}: op_summary of {row['op']} is {got} instead of {expected}")
+        check(abs(row["self_ratio"] - self_ns / sum(by_type.values())) < 1e-9, f"{what}: self_ratio of {row['op']}")
         check(
             abs(row["per_step_count"] - len(ops) / len(hand.measured)) < 1e-9,
-            f"{what}: per_step_count of {row['name']}",
+            f"{what}: per_step_count of {row['op']}",
         )
     types = [row for row in view("xprof_op_type_stats") if row["side"] == "host" and not row["is_idle"]]
     check({row["op_type"]: row["self_ns"] for row in types} == by_type, f"{what}: xprof_op_type_stats differ")
     listed = [row for row in view("xprof_op_stats") if row["side"] == "host" and not row["is_idle"]]
-    check({row["name"]: row["self_ns"] for row in listed} == by_type, f"{what}: xprof_op_stats differ")
+    check({row["op"]: row["self_ns"] for row in listed} == by_type, f"{what}: xprof_op_stats differ")
     check(
         [row["position"] for row in listed] == list(range(1, len(listed) + 1))
-        and abs(listed[-1]["side_cumulative_ratio"] - 1) < 1e-9,
+        and abs(listed[-1]["cumulative_ratio"] - 1) < 1e-9,
         f"{what}: positions of xprof_op_stats",
     )
 

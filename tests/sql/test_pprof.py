@@ -111,7 +111,7 @@ def test_example(folder):
         check(rows(run, "SELECT device, count, bytes, max_bytes, live_count, live_bytes FROM memory_by_op "
                    "ORDER BY bytes DESC"),
               [("gpu:1", 5, 3016, 1000, 5, 3016), ("cpu:0", 1, 500, 500, 1, 500), (None, 2, 70, 35, 2, 70)], "by op")
-        check(rows(run, "SELECT device, allocations, deallocations, peak_bytes, heap_bytes, peak_time_ns "
+        check(rows(run, "SELECT device, allocation_count, deallocation_count, peak_bytes, heap_bytes, peak_time_ns "
                    "FROM memory_summary ORDER BY peak_bytes DESC"),
               [("gpu:1", 5, 0, 3016, 3016, None), ("cpu:0", 1, 0, 500, 500, None), (None, 2, 0, 70, 70, None)],
               "summary")

@@ -52,7 +52,7 @@ def test_one_profile(directory):
               "nesting")
         check(rows(run, "SELECT DISTINCT ops_recorded, sample_weight FROM steps WHERE is_warmup = 0"),
               [(0, 0.0), (1, 3.5), (1, 5.0)], "of ten steps, three of the first ten being warm-up, two speak")
-        check(rows(run, "SELECT name, count FROM op_summary WHERE name = 'dot.3'"), [("dot.3", 17.0)], "op_summary")
+        check(rows(run, "SELECT op, count FROM op_summary WHERE op = 'dot.3'"), [("dot.3", 17.0)], "op_summary")
         check(rows(run, "SELECT file, first_step, step_count, ending, is_read FROM profiler_windows"),
               [(f"vm-4711.{i}.xplane.pb", first, 2, "steps", 1) for i, first in ((0, 4), (1, 12))], "the windows")
         check(column(run, "SELECT hlo_module FROM ops WHERE name = 'dot.3' LIMIT 1"), ["jit_step"], "more columns")

@@ -28,11 +28,11 @@ MAKE = os.path.join(BUILD, "tests", "make_sampled_capture_dumps")
 # What is asked: a name, the estimate and its error by profile and part.
 QUESTIONS = (
     ("ops of a step", "SELECT profile_id, '' AS part, ops_per_step AS x, ops_per_step_error AS e FROM step_summary"),
-    ("time in ops", "SELECT profile_id, '' AS part, in_ops_ratio AS x, in_ops_error AS e FROM step_summary"),
-    ("calls by op", "SELECT profile_id, name AS part, per_step_count AS x, per_step_count_error AS e FROM op_summary"),
+    ("time in ops", "SELECT profile_id, '' AS part, in_ops_ratio AS x, in_ops_error_ratio AS e FROM step_summary"),
+    ("calls by op", "SELECT profile_id, op AS part, per_step_count AS x, per_step_count_error AS e FROM op_summary"),
     (
         "time by op",
-        "SELECT profile_id, name AS part, per_step_self_ns AS x, per_step_self_error_ns AS e FROM op_summary",
+        "SELECT profile_id, op AS part, per_step_self_ns AS x, per_step_self_error_ns AS e FROM op_summary",
     ),
 )
 
@@ -52,13 +52,13 @@ PARTS = """
 SELECT profile_id, 'phase ' || phase AS part, 1.0 * per_step_ns AS x, 0 AS e FROM phase_summary
 UNION ALL SELECT profile_id, 'in ops', in_ops_ratio * mean_ns, 0 FROM step_summary
 UNION ALL SELECT profile_id, 'outside', outside_ratio * mean_ns, 0 FROM step_summary
-UNION ALL SELECT profile_id, 'host compute', ratio * (SELECT mean_ns FROM step_summary AS s
+UNION ALL SELECT profile_id, 'host compute', sum_ratio * (SELECT mean_ns FROM step_summary AS s
   WHERE s.profile_id = p.profile_id), 0
 FROM xprof_step_statistics AS p WHERE part = 'host_compute'
-UNION ALL SELECT profile_id, 'op ' || name, 1.0 * per_step_self_ns, 0 FROM op_summary WHERE name <> 'aten::chance'
-UNION ALL SELECT profile_id, 'all of ' || name, 1.0 * sum_ns / s.step_count, 0 FROM op_summary
+UNION ALL SELECT profile_id, 'op ' || op, 1.0 * per_step_self_ns, 0 FROM op_summary WHERE op <> 'aten::chance'
+UNION ALL SELECT profile_id, 'all of ' || op, 1.0 * sum_ns / s.step_count, 0 FROM op_summary
 JOIN (SELECT profile_id, step_count - warmup_count AS step_count FROM step_summary) AS s USING (profile_id)
-WHERE name = 'aten::linear'"""
+WHERE op = 'aten::linear'"""
 SUMS = """
 SELECT profile_id, 'phases' AS part, sum(sum_ns) AS x, (SELECT sum(net_ns) FROM steps AS s
   WHERE is_warmup = 0 AND s.profile_id = p.profile_id) AS e

@@ -262,10 +262,10 @@ def test_kernel_diff(engine):
         assert whole.values("SELECT count(*) FROM _thinned_steps UNION ALL SELECT count(*) FROM _thinned_starts") \
             == [(0,), (0,)]
         compared = whole.values(f"SELECT tfprof_open('{paths[1]}')")  # both together
-        rows = whole.values("SELECT name, count_diff, dur_diff_ns, a_count FROM "
+        rows = whole.values("SELECT kernel, count_diff, dur_diff_ns, a_count FROM "
                             f"kernel_diff('{paths[0]}', '{paths[1]}')")
         assert compared and len(rows) == 6 and all(row[1:3] == (0, 0) and row[3] for row in rows), rows
-        rows = whole.values("SELECT name, count_diff, dur_diff_ns FROM "
+        rows = whole.values("SELECT kernel, count_diff, dur_diff_ns FROM "
                             f"kernel_diff_steps('{paths[0]}', 11, 202, '{paths[1]}', 11, 202)")
         assert len(rows) == 6 and all(row[1:] == (0, 0) for row in rows), rows
         _, error = whole.query("SELECT * FROM kernel_diff_steps"
@@ -347,12 +347,12 @@ def test_calibration(engine):
                 [(number,) for number in (0, 1, 2, *left_out)]
             assert part.values("SELECT count(*) FROM _calibration_steps") == [(len(left_out),)]
             assert part.values("SELECT count(*) FROM _thinned_starts") == [(len(left_out),)]
-            counts = part.values("SELECT DISTINCT count FROM kernel_summary WHERE name IN ('relu', 'volta_h884gemm')")
+            counts = part.values("SELECT DISTINCT count FROM kernel_summary WHERE kernel IN ('relu', 'volta_h884gemm')")
             exact = STEPS_IN_ALL - 3 - len(left_out)
             assert counts == [(exact,)] or len(chosen) < STEPS_IN_ALL, (counts, exact)
             together = opened(engine, path)
             together.values(f"SELECT tfprof_open('{both(folder, alike)[0]}')")
-            rows = together.values("SELECT name, change, count_diff, dur_diff_ns, a_count FROM "
+            rows = together.values("SELECT kernel, change, count_diff, dur_diff_ns, a_count FROM "
                                    "kernel_diff_steps(1, 3, 80, 2, 3, 80)")
             assert rows and all(row[1:4] == ("=", 0, 0) and row[4] for row in rows), rows
             _, error = together.query("SELECT * FROM kernel_diff_steps(2, 3, 80, 1, 40, 40)")
@@ -445,15 +445,15 @@ def test_sample_error(engine):
 # ---- Steps that differ.
 
 ESTIMATES = (
-    ("kernel_summary", "name", "sum_ns", "sum_error_ns"), ("kernel_by_op", "kernel_name", "sum_ns", "sum_error_ns"),
-    ("xprof_kernel_stats", "grid", "sum_ns", "sum_error_ns"), ("occupancy_summary", "name", "sum_ns", "sum_error_ns"),
+    ("kernel_summary", "kernel", "sum_ns", "sum_error_ns"), ("kernel_by_op", "kernel", "sum_ns", "sum_error_ns"),
+    ("xprof_kernel_stats", "grid", "sum_ns", "sum_error_ns"), ("occupancy_summary", "kernel", "sum_ns", "sum_error_ns"),
     ("transfer_summary", "direction", "sum_ns", "sum_error_ns"), ("precision_breakdown", "precision", "sum_ns",
                                                                 "sum_error_ns"),
     ("collective_summary", "name", "sum_ns", "sum_error_ns"), ("thread_summary", "thread", "kernel_ns",
                                                                "kernel_error_ns"),
-    ("tb_operator_summary", "op_name", "device_self_ns", "device_self_error_ns"),
-    ("device_utilization", "device", "utilization_ratio", "utilization_error"),
-    ("hta_temporal_breakdown", "device", "idle_ratio", "idle_error"),
+    ("tb_operator_summary", "op", "device_self_ns", "device_self_error_ns"),
+    ("device_utilization", "device", "utilization_ratio", "utilization_error_ratio"),
+    ("hta_temporal_breakdown", "device", "idle_ratio", "idle_error_ratio"),
 )
 
 

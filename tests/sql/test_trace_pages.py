@@ -61,7 +61,7 @@ def test_tensor_cores(engine):
                              "ORDER BY id")
     assert rows == [("aten::conv2d", 5000, 10_000, 3000), ("aten::cudnn", 5000, 5000, 3000),
                     ("aten::relu", 2000, 2000, 0)], rows
-    rows = connection.values("SELECT op_name, tensor_core_self_ratio, tensor_core_total_ratio FROM tb_operator_summary "
+    rows = connection.values("SELECT op, tensor_core_self_ratio, tensor_core_sum_ratio FROM tb_operator_summary "
                              "ORDER BY 1")
     assert rows == [("aten::conv2d", 0, 0.3), ("aten::cudnn", 0.6, 0.6), ("aten::relu", 0, 0)], rows
     rows = connection.values("SELECT module, device_self_ns, device_sum_ns FROM module_summary ORDER BY 1")
@@ -146,8 +146,8 @@ def test_kernel_stats(engine):
             expected.append((key[0], key[1], key[9], shared, *size, key[13], key[12], key[2], len(times), sum(times),
                              sum(times) // len(times), min(times), max(times)))
         rows = connection.values(
-            "SELECT profile_id, kernel_name, registers_per_thread, shared_bytes, block, grid, "
-            "is_op_tensor_core_eligible, uses_tensor_core, op_name, count, sum_ns, mean_ns, min_ns, max_ns, position "
+            "SELECT profile_id, kernel, registers_per_thread, shared_bytes, block, grid, "
+            "is_tensor_core_eligible, uses_tensor_core, op, count, sum_ns, mean_ns, min_ns, max_ns, position "
             "FROM xprof_kernel_stats")
         assert sorted(map(repr, expected)) == sorted(repr(row[:-1]) for row in rows), file
         for profile in {row[0] for row in rows}:
@@ -170,12 +170,12 @@ def test_memory_pages(engine):
               change(310, 2, -500, 1500, 0, 4096), change(320, 3, 500, 2000, 0, 8192),
               change(330, 4, 64, 64, None, 0), change(600, 1, -1000, 1000, 0, 8192)]
     connection = opened(engine, events, deviceProperties=[GPU])
-    rows = connection.values("SELECT memory, allocations, deallocations, capacity_bytes, peak_bytes, heap_bytes, "
-                             "free_bytes, reserved_bytes, reserved_peak_bytes, unused_ratio, "
+    rows = connection.values("SELECT memory, allocation_count, deallocation_count, capacity_bytes, peak_bytes, "
+                             "heap_bytes, free_bytes, reserved_bytes, reserved_peak_bytes, unused_ratio, "
                              "peak_time_ns - (SELECT min(start_ns) FROM ops) FROM memory_summary")
     assert rows == [("GPU 0", 3, 2, 1 << 35, 2000, 2000, 2096, 4096, 8192, 1 - 2000 / 4096, 50),
                     ("CPU 0", 1, 0, None, 64, 64, None, None, None, None, 230)], rows
-    rows = connection.values("SELECT memory, op_name, bytes, requested_bytes, count, region, peak_ratio "
+    rows = connection.values("SELECT memory, op, bytes, requested_bytes, count, region, peak_ratio "
                              "FROM memory_breakdown")
     assert [row[:6] for row in rows] == [
         ("CPU 0", "aten::add", 64, 64, 1, "unknown"), ("GPU 0", "aten::mm", 1500, None, 2, "unknown"),
@@ -209,7 +209,7 @@ def test_tensors_of_memory(engine):
     assert rows == [(8704, "float32", "32x65", 8320), (8704, None, None, None), (42, "bfloat16", "7x3", 42),
                     (512, "float64", "5x4", 160), (1024, None, None, None)], rows
     rows = opened(engine, events, deviceProperties=[GPU]).values(
-        "SELECT memory, op_name, bytes, requested_bytes, dtype, shape FROM memory_breakdown")
+        "SELECT memory, op, bytes, requested_bytes, dtype, shape FROM memory_breakdown")
     assert rows == [
         ("CPU 0", "aten::empty", 42, 42, "bfloat16", "7x3"), ("GPU 0", "aten::mm", 8704, 8320, "float32", "32x65"),
         ("GPU 0", "aten::mm", 8704, None, None, None)], rows
@@ -236,7 +236,7 @@ def test_precision(engine):
         count, total = expected.get(precision, (0, 0))
         expected[precision] = (count + 1, total + 1 + place)
     events.append(kernel(9000, 1000, 8, 99, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"))  # computes nothing
-    rows = opened(engine, events).values("SELECT precision, count, sum_ns, ratio FROM precision_breakdown")
+    rows = opened(engine, events).values("SELECT precision, count, sum_ns, sum_ratio FROM precision_breakdown")
     assert {row[0]: row[1:3] for row in rows} == expected, (rows, expected)
     whole = sum(total for _, total in expected.values())
     assert all(abs(row[3] - row[2] / whole) < 1e-9 for row in rows), rows
@@ -253,7 +253,8 @@ def test_compilations(engine):
                span("cpu_op", "aten::add (dynamo_timed) ", 25_000, 9),
                phase("", 26_000, 9), phase("_compile.compile_inner", 1000, 100)]
     connection = opened(engine, events)
-    rows = connection.values("SELECT number, dur_ns, compile_ns, ratio, count, inductor_ns FROM compilation_summary")
+    rows = connection.values("SELECT number, dur_ns, compile_ns, compile_ratio, count, inductor_ns FROM "
+                             "compilation_summary")
     assert rows == [(None, None, 100, None, 1, 0), (0, 10_000, 7000, 0.7, 4, 6000),
                     (2, 10_000, 500, 0.05, 1, 0)], rows
     rows = connection.values("SELECT name, kind FROM compilations ORDER BY start_ns LIMIT 3")
@@ -285,10 +286,11 @@ def test_memory_without_addresses(engine):
     levels = [3 << 20, 2 << 20, 0]
     assert connection.values(MEMORY) == [("unknown", level, level) for level in levels * 12]
     assert connection.values("SELECT count(*), count(region) FROM allocations") == [(12, 0)]
-    rows = connection.values("SELECT allocations, deallocations, peak_bytes, heap_bytes, number FROM memory_summary "
+    rows = connection.values("SELECT allocation_count, deallocation_count, peak_bytes, heap_bytes, number FROM "
+                             "memory_summary "
                              "JOIN steps ON steps.id = step_id")
     assert rows == [(12, 24, 3 << 20, 3 << 20, 0)], rows
-    rows = connection.values("SELECT op_name, bytes, count, region, peak_ratio FROM memory_breakdown")
+    rows = connection.values("SELECT op, bytes, count, region, peak_ratio FROM memory_breakdown")
     assert rows == [(None, 3 << 20, None, "unknown", 1.0)], rows
     for view in ("memory_by_op", "memory_by_line"):
         rows = connection.values(f"SELECT count, bytes, live_count, live_bytes FROM {view}")
@@ -312,10 +314,10 @@ def test_memory_without_totals(engine):
     assert [row[2] for row in connection.values(MEMORY)] == [370, 420, 370, 300, 0]
     assert min(row[1] for row in connection.values(MEMORY)) == 0
     assert connection.values("SELECT peak_bytes, heap_bytes FROM memory_summary") == [(420, 420)]
-    rows = connection.values("SELECT op_name, bytes, count, region FROM memory_breakdown")
+    rows = connection.values("SELECT op, bytes, count, region FROM memory_breakdown")
     assert rows == [("aten::empty", 300, 1, "activation"), (None, 70, 1, "before"),
                     ("aten::empty", 50, 1, "temporary")], rows
-    rows = connection.values("SELECT name, live_count, live_bytes FROM memory_by_op")
+    rows = connection.values("SELECT op, live_count, live_bytes FROM memory_by_op")
     assert rows == [("aten::empty", 0, 0), (None, 0, 0)], rows
 
 
@@ -357,7 +359,7 @@ def test_memory_of_operators(engine):
                                            whole * sum(grown), sum(grown_own))):
                 row[place] += value
         rows = opened(engine, events).values(
-            "SELECT op_name, count, increase_bytes, increase_self_bytes, allocation_count, allocation_self_count, "
+            "SELECT op, count, increase_bytes, increase_self_bytes, allocation_count, allocation_self_count, "
             "allocated_bytes, allocated_self_bytes FROM tb_operator_memory ORDER BY 1")
         assert rows == [(name, *row) for name, row in sorted(wanted.items())], (seed, rows, wanted)
 

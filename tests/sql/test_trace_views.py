@@ -385,12 +385,12 @@ def test_calls_that_wait(engine):
         launch(22_000, 100, 5, "cuCtxSynchronize"), launch(23_000, 50, 6, "cudaStreamWaitEvent"),
         launch(24_000, 50, 7, "cudaEventQuery"),
     ]
-    rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
+    rows = opened(engine, events).values("SELECT kind, op, count, sum_ns FROM sync_summary")
     assert rows == [("stream", "aten::item", 2, 6000), ("device", None, 1, 300), ("event", None, 1, 200),
                     ("context", None, 1, 100)], rows
     events.append(span("cuda_sync", "Stream Sync", 1500, 4000, 0, 7, cuda_sync_kind="Stream Sync", stream=7, device=0,
                        correlation=1, wait_on_stream=7))
-    rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
+    rows = opened(engine, events).values("SELECT kind, op, count, sum_ns FROM sync_summary")
     assert rows == [("stream", "aten::item", 1, 4000)], rows
     # A copy to the host that was over when its call returned was waited for; one that was
     # not, and one to the device, not.
@@ -400,7 +400,7 @@ def test_calls_that_wait(engine):
                                            ("Memcpy HtoD (Pageable -> Device)", 5000)]):
         events += [launch(1000, 5000, number + 1, "cudaMemcpyAsync"),
                    copy(done - 100, 100, 7 + number, number + 1, name)]
-    rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
+    rows = opened(engine, events).values("SELECT kind, op, count, sum_ns FROM sync_summary")
     assert rows == [("copy", "aten::item", 1, 5000)], rows
     # What the device runs dry for meanwhile: from the end of the copy to the next kernel.
     events = events[:3] + [span("user_annotation", "ProfilerStep#1", 0, 20_000), launch(7000, 1000, 9),
@@ -498,7 +498,7 @@ def test_kernels_of_ops(engine):
             SELECT name, sequence, count(*) AS count, max(kernels), CAST(round(avg(launch_ns - op_ns)) AS INTEGER),
               CAST(round(avg(start_ns - launch_ns)) AS INTEGER), sum(sum_ns)
             FROM calls GROUP BY name, sequence ORDER BY count DESC, name, sequence""")
-        found = connection.values("SELECT op_name, kernel_sequence, count, kernel_count, launch_delay_ns, "
+        found = connection.values("SELECT op, kernel_sequence, count, kernel_count, launch_delay_ns, "
                                   "kernel_delay_ns, kernel_ns FROM hta_op_kernels")
         assert len(found) > 5 and found == wanted, (seed, found, wanted)
         alike = connection.values("SELECT count(*) FROM device_activities AS a "
@@ -525,7 +525,7 @@ def test_without_calls(engine):
         events.append(launch(begin + 100, 50, 10 * number + 9, "cudaMemcpyAsync"))
     views = ("hta_temporal_breakdown", "hta_communication_overlap", "hta_kernel_type_breakdown", "hta_kernel_breakdown",
              "memory_bandwidth", "hta_frequent_sequences")
-    calls = ("SELECT op_name, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL "
+    calls = ("SELECT op, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL "
              "FROM hta_op_kernels")
     whole, stripped, kernels = (
         opened(engine, [event for event in events if event["cat"] not in left_out])

@@ -96,20 +96,20 @@ ASKED = {
     "nesting": "SELECT name, parent_name, depth, count(*) FROM ops GROUP BY 1, 2, 3",
     "kernels": "SELECT name, op_name, op_type, dur_ns, flops, bytes_accessed, block_x, count(*) FROM kernels "
                "GROUP BY 1, 2, 3, 4, 5, 6, 7",
-    "xprof_op_stats": "SELECT side, op_type, name, round(count), sum_ns, self_ns, side_self_ratio, flops_per_second, "
+    "xprof_op_stats": "SELECT side, op_type, op, round(count), sum_ns, self_ns, self_ratio, flops_per_second, "
                 "bytes_per_second, tensor_core_ratio, bound_by, execution_mode FROM xprof_op_stats WHERE is_idle = 0",
-    "op_summary": "SELECT name, category, framework, count, self_ns, self_ratio FROM op_summary",
-    "xprof_top_device_ops": "SELECT position, op_type, op_name, count, self_ns, self_ratio, flops_per_second, "
+    "op_summary": "SELECT op, category, framework, count, self_ns, self_ratio FROM op_summary",
+    "xprof_top_device_ops": "SELECT position, op_type, op, count, self_ns, self_ratio, flops_per_second, "
                       "uses_tensor_core FROM xprof_top_device_ops",
-    "roofline": "SELECT op_type, op_name, kernel_name, dtype, count, sum_ns, flops, bytes_accessed, "
+    "roofline": "SELECT op_type, op, kernel, dtype, count, sum_ns, flops, bytes_accessed, "
                 "flops_per_second, bytes_per_second, compute_efficiency, memory_efficiency, bound_by FROM roofline "
                 "WHERE position > 0",
-    "xprof_kernel_stats": "SELECT kernel_name, op_name, count, sum_ns, block, registers_per_thread, occupancy_ratio "
+    "xprof_kernel_stats": "SELECT kernel, op, count, sum_ns, block, registers_per_thread, occupancy_ratio "
                     "FROM xprof_kernel_stats",
     "xprof_input_op_stats": "SELECT name, category, count, sum_ns, self_ns, self_ratio, suggestion FROM "
                             "xprof_input_op_stats",
     "input_steps": "SELECT wait_ns, copy_ns, count(*) FROM input_steps WHERE wait_ns > 0 GROUP BY 1, 2",
-    "input_pipelines": "SELECT calls, mean_ns FROM input_pipelines",
+    "input_pipelines": "SELECT count, mean_ns FROM input_pipelines",
     "input_bottleneck": "SELECT name, max_latency_ns, suggestion FROM input_bottleneck",
     "module_summary": "SELECT module, count, self_ns, sum_ns, backward_ns FROM module_summary",
     "hlo_summary": "SELECT name, opcode, count, self_ns, flops FROM hlo_summary",
@@ -160,7 +160,7 @@ def test_weighed(directory):
         check(rows(run, sql), [(12, 12 * 3 * MS)], view)
     check(rows(run, "SELECT flops_per_second, bytes_accessed FROM roofline WHERE position = 1"),
           [(2_000_000_000 / 0.003, 12 * 4_000_000_000)], "rates are those of the kernels")
-    check(rows(run, "SELECT name, count, self_ns FROM xprof_op_stats WHERE side = 'host' AND name GLOB '*mul'"),
+    check(rows(run, "SELECT op, count, self_ns FROM xprof_op_stats WHERE side = 'host' AND op GLOB '*mul'"),
           [("gradient_tape/layer/mul", 12, 24 * MS)], "ops")
     check(rows(run, "SELECT name, count FROM xprof_input_op_stats"),
           [("Iterator::Root::Prefetch::Map", 12), ("Iterator::Root", 12)], "input")
@@ -201,7 +201,7 @@ def test_on_devices_by_itself(directory):
     recording.window("vm-4711.0.xplane.pb", 5, 2)
     run = recording.write(directory)
     check(rows(run, "SELECT is_xplane, has_xplane_kernels FROM profiles"), [(1, 0)], "profiles")
-    check(rows(run, "SELECT name, count FROM kernel_summary"), [("sgemm", 15)], "kernels")
+    check(rows(run, "SELECT kernel, count FROM kernel_summary"), [("sgemm", 15)], "kernels")
 
 
 def test_frameworks_apart(directory):
@@ -218,10 +218,10 @@ def test_frameworks_apart(directory):
     check(rows(run, "SELECT framework, name FROM ops GROUP BY 1, 2"),
           [(None, "batch")] + [("jax", name) for name in ("PjitFunction(step)", "dot.1", "tanh.2", "train")]
           + [("pytorch", "aten::div"), ("pytorch", "aten::rand")], "ops")
-    shares = {name: ratio for name, ratio in rows(run, "SELECT name, self_ratio FROM op_summary")}
+    shares = {op: ratio for op, ratio in rows(run, "SELECT op, self_ratio FROM op_summary")}
     check({name: round(shares[name], 9) for name in ("aten::rand", "aten::div", "dot.1", "tanh.2")},
           {"aten::rand": 0.75, "aten::div": 0.25, "dot.1": round(5 / 7, 9), "tanh.2": round(1 / 7, 9)}, "op_summary")
-    for view, ratio in (("xprof_op_stats", "side_self_ratio"), ("xprof_op_type_stats", "self_ratio")):
+    for view, ratio in (("xprof_op_stats", "self_ratio"), ("xprof_op_type_stats", "self_ratio")):
         check(rows(run, f"SELECT framework, round(sum({ratio}), 6) FROM {view} WHERE is_idle = 0 GROUP BY 1"),
               [("jax", 1.0), ("pytorch", 1.0)], view)
     check(column(run, "SELECT text FROM run_summary WHERE title = 'ops'"),

@@ -255,7 +255,7 @@ def test_planes_that_are_needed(directory):
     connection = engines.Newest()
     connection.values(f"SELECT tfprof_open('{path}')")
     before = bytes_read()
-    rows = connection.values("SELECT kernel_name, block, op_name, count, sum_ns FROM xprof_kernel_stats")
+    rows = connection.values("SELECT kernel, block, op, count, sum_ns FROM xprof_kernel_stats")
     taken = bytes_read() - before
     check(rows, [("gemm", "128,1,1", "model/MatMul", 100, 0)], "xprof_kernel_stats")
     assert taken < os.path.getsize(path) / 4, (taken, os.path.getsize(path))

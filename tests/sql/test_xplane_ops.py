@@ -82,7 +82,7 @@ def test_stages(directory):
            ("loader.next", 3, 360_000, "preprocess")], "stages")
     check(ask("SELECT input_ns, host_compute_ns, other_ns FROM step_breakdown"), [(250_000, 100_000, 550_000)] * 3,
           "steps")
-    check(ask("SELECT name, op_type FROM xprof_op_stats WHERE name LIKE 'loader%' ORDER BY 1"),
+    check(ask("SELECT op, op_type FROM xprof_op_stats WHERE op LIKE 'loader%' ORDER BY 1"),
           [("loader.next", "preprocessing"), ("loader.read", "READ")], "ops")
     check(ask("SELECT attributes ->> '_ipl_stage_id' FROM input_events LIMIT 1"), [(4,)], "the rest")
 

@@ -26,9 +26,9 @@ def test_without_steps(directory):
         plane("/device:GPU:0", [line(3, "Stream #3", [event("sgemm", 5_000_000, 2_000_000, correlation_id=4,
                                                             tf_op=Ref("mul:Mul"))])])))
     check(column(run, "SELECT count(*) FROM steps"), [0], "steps")
-    check(rows(run, "SELECT side, name, count, self_ns FROM xprof_op_stats WHERE is_idle = 0"),
+    check(rows(run, "SELECT side, op, count, self_ns FROM xprof_op_stats WHERE is_idle = 0"),
           [("host", "mul", 1, 9000), ("device", "mul", 1, 2000)], "xprof_op_stats")
-    check(rows(run, "SELECT kernel_name, op_name, count, sum_ns FROM xprof_kernel_stats"),
+    check(rows(run, "SELECT kernel, op, count, sum_ns FROM xprof_kernel_stats"),
           [("sgemm", "mul", 1, 2000)], "xprof_kernel_stats")
     check(column(run, "SELECT count(*) FROM step_breakdown"), [0], "step_breakdown")
 

@@ -5,7 +5,7 @@
 -- question is what changed.  So compare runs of as many steps.  Where kernels were recorded only in some steps, counts
 -- and times are weighed (sample_weight).  Of _calibration_steps there are no kernels, which kernel_diff_steps makes up
 -- for.
---   name         TEXT     -      Name of the kernel, copy or fill.
+--   kernel       TEXT     -      Name of the kernel, copy or fill.
 --   a_count      INTEGER  count  Number of times that it ran in a.  0 where it does not occur.
 --   b_count      INTEGER  count  Number of times that it ran in b.  0 where it does not occur.
 --   a_ns         INTEGER  ns     Time that it took in a.
@@ -29,7 +29,7 @@ WITH sides AS (
   FROM sides GROUP BY name
 )
 SELECT
-  name AS name,
+  name AS kernel,
   a_count AS a_count,
   b_count AS b_count,
   a_ns AS a_ns,
@@ -38,4 +38,4 @@ SELECT
   b_ns - a_ns AS dur_diff_ns,
   CASE WHEN b_count > a_count THEN '+' WHEN b_count < a_count THEN '-' ELSE '=' END AS change
 FROM both
-ORDER BY abs(b_ns - a_ns) DESC, name
+ORDER BY abs(b_ns - a_ns) DESC, kernel

@@ -5,7 +5,7 @@
 -- and the last step, by steps.number.  Both may be of the same profile.  A range without steps is an error, and so is
 -- one without a recorded step.  Where some of its steps were recorded, counts and times are weighed (_thinned_steps).
 -- The other steps of the range stand for _calibration_steps.
---   name         TEXT     -      Name of the kernel, copy or fill.
+--   kernel       TEXT     -      Name of the kernel, copy or fill.
 --   a_count      INTEGER  count  Number of times that it ran in a.  0 where it does not occur.
 --   b_count      INTEGER  count  Number of times that it ran in b.  0 where it does not occur.
 --   a_ns         INTEGER  ns     Time that it took in a.
@@ -18,7 +18,7 @@
 --   b_total_ns   INTEGER  ns     The same as b_ns.  It is there since op_diff_steps has this column.
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: one pass over the device activities of each side.
--- Example: SELECT name, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
+-- Example: SELECT kernel, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
 WITH thinned AS MATERIALIZED (
   SELECT id AS step_id, sample_weight AS weight, is_warmup FROM temp.steps
   WHERE is_warmup = 1 AND sample_weight = 0 -- _calibration_steps
@@ -58,7 +58,7 @@ WITH thinned AS MATERIALIZED (
   FROM sides GROUP BY name
 )
 SELECT
-  name AS name,
+  name AS kernel,
   a_count AS a_count,
   b_count AS b_count,
   a_ns AS a_ns,
@@ -69,4 +69,4 @@ SELECT
   a_ns AS a_total_ns,
   b_ns AS b_total_ns
 FROM both
-ORDER BY abs(b_ns - a_ns) DESC, name
+ORDER BY abs(b_ns - a_ns) DESC, kernel

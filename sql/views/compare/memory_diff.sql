@@ -30,7 +30,7 @@
 -- Example: SELECT name, text, peak_diff_bytes FROM memory_diff('before*', 'after*') WHERE level = 'line' LIMIT 10;
 WITH parts AS (
   SELECT 1 AS place, 'memory' AS level, profile_id, memory, NULL AS name, NULL AS text, NULL AS file, NULL AS key,
-    allocations AS count, NULL AS bytes, peak_bytes, NULL AS live_bytes
+    allocation_count AS count, NULL AS bytes, peak_bytes, NULL AS live_bytes
   FROM temp.memory_summary
   UNION ALL
   SELECT 2, 'line', profile_id, device, name, text, replace(file, rtrim(file, replace(file, '/', '')), ''),
@@ -38,7 +38,7 @@ WITH parts AS (
     peak_bytes, live_bytes
   FROM temp.memory_by_line
   UNION ALL
-  SELECT 3, 'op', profile_id, device, name, NULL, NULL, name, count, bytes, NULL, live_bytes FROM temp.memory_by_op
+  SELECT 3, 'op', profile_id, device, op, NULL, NULL, op, count, bytes, NULL, live_bytes FROM temp.memory_by_op
 ), sides AS (
   SELECT parts.*,
     profile_id IN (SELECT id FROM temp.profiles(:a)) AS is_a, profile_id IN (SELECT id FROM temp.profiles(:b)) AS is_b

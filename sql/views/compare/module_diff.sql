@@ -22,8 +22,8 @@
 --   a_device_ns       INTEGER  ns     Time of the kernels that the ops of the module launched in a.
 --   b_device_ns       INTEGER  ns     Time of the kernels that the ops of the module launched in b.
 --   device_diff_ns    INTEGER  ns     Difference b_device_ns - a_device_ns.
---   a_calls           INTEGER  count  How often the module was called in a.  NULL where that is not known.
---   b_calls           INTEGER  count  How often the module was called in b.  NULL where that is not known.
+--   a_call_count      INTEGER  count  How often the module was called in a.  NULL where that is not known.
+--   b_call_count      INTEGER  count  How often the module was called in b.  NULL where that is not known.
 -- parameters: a, b
 -- Cost: that of module_summary.
 -- Example: SELECT module, step_diff_ns FROM module_diff('before*', 'after*') LIMIT 10;
@@ -37,8 +37,8 @@ WITH modules AS (
     total(self_ns) FILTER (WHERE is_a) AS a_ns, total(self_ns) FILTER (WHERE is_b) AS b_ns,
     total(backward_ns) FILTER (WHERE is_a) AS a_backward_ns, total(backward_ns) FILTER (WHERE is_b) AS b_backward_ns,
     total(device_self_ns) FILTER (WHERE is_a) AS a_device_ns, total(device_self_ns) FILTER (WHERE is_b) AS b_device_ns,
-    CAST(sum(1.0 * call_count) FILTER (WHERE is_a) AS INTEGER) AS a_calls,
-    CAST(sum(1.0 * call_count) FILTER (WHERE is_b) AS INTEGER) AS b_calls
+    CAST(sum(1.0 * call_count) FILTER (WHERE is_a) AS INTEGER) AS a_call_count,
+    CAST(sum(1.0 * call_count) FILTER (WHERE is_b) AS INTEGER) AS b_call_count
   FROM modules WHERE is_a OR is_b GROUP BY module
 ), steps AS (
   SELECT (SELECT 1.0 * nullif(count(*), 0) FROM temp.steps(:a) WHERE is_warmup = 0) AS a,
@@ -70,7 +70,7 @@ SELECT
   CAST(a_device_ns AS INTEGER) AS a_device_ns,
   CAST(b_device_ns AS INTEGER) AS b_device_ns,
   CAST(b_device_ns - a_device_ns AS INTEGER) AS device_diff_ns,
-  a_calls AS a_calls,
-  b_calls AS b_calls
+  a_call_count AS a_call_count,
+  b_call_count AS b_call_count
 FROM per_step
 ORDER BY max(abs(by_ns), abs(backward_by_ns), abs(device_by_ns)) DESC, module

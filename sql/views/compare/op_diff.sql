@@ -3,7 +3,7 @@
 -- One row for each op name that occurs in either.  a and b select profiles as the hidden argument of every table does
 -- (an id, a path or a pattern over paths).  All ops but ranges count, warm-up too, weighed by ops.sample_weight, since
 -- the question is what changed, not what is typical.  Compare runs of as many steps.
---   name         TEXT     -      Name of the op.
+--   op           TEXT     -      Name of the op.
 --   a_count      INTEGER  count  Calls in a (weighed).  0 where the op does not occur there.
 --   b_count      INTEGER  count  Calls in b (weighed).  0 where the op does not occur there.
 --   a_ns         INTEGER  ns     Self time of the calls of a_count.
@@ -25,7 +25,7 @@ WITH sides AS (
   FROM sides GROUP BY name
 )
 SELECT
-  name AS name,
+  name AS op,
   a_count AS a_count,
   b_count AS b_count,
   a_ns AS a_ns,
@@ -34,4 +34,4 @@ SELECT
   b_ns - a_ns AS dur_diff_ns,
   CASE WHEN b_count > a_count THEN '+' WHEN b_count < a_count THEN '-' ELSE '=' END AS change
 FROM both
-ORDER BY abs(b_ns - a_ns) DESC, name
+ORDER BY abs(b_ns - a_ns) DESC, op

@@ -4,7 +4,7 @@
 -- (an id, a path or a pattern over paths).  The numbers after each are the first and the last step by steps.number.
 -- Both ranges may be of the same profile.  A range without steps, or without a step with recorded ops, is an
 -- error.  All ops but ranges count, weighed by ops.sample_weight.
---   name         TEXT     -      Name of the op.
+--   op           TEXT     -      Name of the op.
 --   a_count      INTEGER  count  Calls in the steps of a (weighed).  0 where the op does not occur there.
 --   b_count      INTEGER  count  Calls in the steps of b (weighed).  0 where the op does not occur there.
 --   a_ns         INTEGER  ns     Self time of the calls of a_count.
@@ -16,7 +16,7 @@
 --   b_total_ns   INTEGER  ns     Time of the calls of b_count with the ops that they called.
 -- parameters: a, a_first, a_last, b, b_first, b_last
 -- Cost: linear in step_op_totals, once these are made.
--- Example: SELECT name, dur_diff_ns FROM op_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
+-- Example: SELECT op, dur_diff_ns FROM op_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
 WITH sides AS (
   SELECT name, sum(work.count * sample_weight) AS a_count, sum(work.self_ns * sample_weight) AS a_ns,
     sum(work.sum_ns * sample_weight) AS a_total_ns, 0 AS b_count, 0 AS b_ns, 0 AS b_total_ns
@@ -46,7 +46,7 @@ WITH sides AS (
   FROM sides GROUP BY name
 )
 SELECT
-  name AS name,
+  name AS op,
   a_count AS a_count,
   b_count AS b_count,
   a_ns AS a_ns,
@@ -57,4 +57,4 @@ SELECT
   a_total_ns AS a_total_ns,
   b_total_ns AS b_total_ns
 FROM both
-ORDER BY abs(b_ns - a_ns) DESC, name
+ORDER BY abs(b_ns - a_ns) DESC, op

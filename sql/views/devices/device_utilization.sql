@@ -13,7 +13,7 @@
 --   span_ns                     INTEGER  ns     The time looked at.
 --   busy_ns                     INTEGER  ns     Part of span_ns in which a kernel ran.
 --   utilization_ratio           REAL     ratio  Share of busy_ns in span_ns.
---   utilization_error           REAL     ratio  Error of utilization_ratio where only some steps were recorded
+--   utilization_error_ratio     REAL     ratio  Error of utilization_ratio where only some steps were recorded
 --                                               (sampling_summary).  0 where all were, NULL where too few were.
 --   sm_efficiency_ratio         REAL     ratio  Share of the multiprocessors that had a block, over span_ns.  It is
 --                                               estimated from the blocks per multiprocessor of the kernels that run
@@ -99,7 +99,7 @@ WITH thinned AS MATERIALIZED (
   SELECT weighed.*,
     sqrt(pow(sample_error(coalesce(in_step.busy_ns, 0) - weighed.busy_ns / weighed.span_ns * coalesce(steps.pace_ns,
           steps.dur_ns), drawn.step_id), 2)
-      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization_error
+      + pow(max(drawn.unseen_ratio) * weighed.busy_ns, 2)) / weighed.span_ns AS utilization_error_ratio
   FROM weighed
   JOIN temp._sampled_steps AS drawn ON drawn.profile_id = weighed.profile_id
   JOIN temp.steps AS steps ON steps.id = drawn.step_id
@@ -108,7 +108,8 @@ WITH thinned AS MATERIALIZED (
 ), sums AS (
   SELECT profile_id, device_id, CAST(max(span_ns, busy_ns) AS INTEGER) AS span_ns, CAST(busy_ns AS INTEGER) AS busy_ns,
     filled_ns, has_blocks, occupied_ns, known_ns, tensor_core_ns, eligible_ns,
-    CAST(round(kernel_count) AS INTEGER) AS kernel_count, CAST(kernel_ns AS INTEGER) AS kernel_ns, utilization_error
+    CAST(round(kernel_count) AS INTEGER) AS kernel_count, CAST(kernel_ns AS INTEGER) AS kernel_ns,
+    utilization_error_ratio
   FROM estimated
   UNION ALL
   SELECT all_kernels.profile_id AS profile_id, all_kernels.device_id AS device_id,
@@ -136,7 +137,7 @@ SELECT
   sums.span_ns AS span_ns,
   sums.busy_ns AS busy_ns,
   1.0 * sums.busy_ns / nullif(sums.span_ns, 0) AS utilization_ratio,
-  sums.utilization_error AS utilization_error,
+  sums.utilization_error_ratio AS utilization_error_ratio,
   CASE WHEN sums.has_blocks > 0 THEN sums.filled_ns / nullif(sums.span_ns, 0) END AS sm_efficiency_ratio,
   sums.occupied_ns / nullif(sums.known_ns, 0) AS occupancy_ratio,
   CASE WHEN coalesce(devices.kind, 'gpu') = 'gpu' THEN sums.tensor_core_ns / nullif(sums.kernel_ns, 0) END

@@ -10,7 +10,7 @@
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   kind          TEXT     -      Kind of the wait: event, stream, stream_wait, context, device or copy.
---   op_name       TEXT     -      Name of the innermost op that made the call.  NULL where no recorded op asked for it.
+--   op            TEXT     -      Name of the innermost op that made the call.  NULL where no recorded op asked for it.
 --   location      TEXT     -      File:line of the program that asked for it (_code_trace_lines), without directories.
 --                                 NULL where no stack was recorded.
 --   count         INTEGER  count  Number of waits (weighed).
@@ -20,10 +20,10 @@
 --   sum_ratio     REAL     ratio  Share of sum_ns in all waiting of the profile.
 --   mean_ns       INTEGER  ns     Mean duration of a wait.
 --   max_ns        INTEGER  ns     Duration of the longest wait.
---   kernel_name   TEXT     -      Name of a kernel that was waited for, in the last of the waits where it is known.
+--   kernel        TEXT     -      Name of a kernel that was waited for, in the last of the waits where it is known.
 --                                 NULL where it is known in none.
 -- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and _code_trace_lines.
--- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
+-- Example: SELECT kind, op, location, sum_ns FROM sync_summary;
 WITH asked AS MATERIALIZED (
   SELECT profile_id, kind, op_id, sampled_step_id, sample_weight, dur_ns, waits_on_kernel_id AS kernel_id
   FROM temp.syncs WHERE is_measured = 1
@@ -39,7 +39,7 @@ WITH asked AS MATERIALIZED (
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, file, line, location FROM temp._code_trace_lines WHERE EXISTS (SELECT 1 FROM asked)
 ), sums AS (
-  SELECT asked.profile_id AS profile_id, asked.kind AS kind, ops.name AS op_name, lines.file AS file,
+  SELECT asked.profile_id AS profile_id, asked.kind AS kind, ops.name AS op, lines.file AS file,
     lines.line AS line, min(lines.location) AS location, CAST(round(sum(asked.sample_weight)) AS INTEGER) AS count,
     CAST(sum(asked.dur_ns * asked.sample_weight) AS INTEGER) AS sum_ns,
     CAST(sample_error(asked.dur_ns, asked.sampled_step_id) AS INTEGER) AS sum_error_ns, max(asked.dur_ns) AS max_ns,
@@ -53,7 +53,7 @@ SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.kind AS kind,
-  sums.op_name AS op_name,
+  sums.op AS op,
   sums.location AS location,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
@@ -61,8 +61,8 @@ SELECT
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.max_ns AS max_ns,
-  kernels.name AS kernel_name
+  kernels.name AS kernel
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.kernels AS kernels ON kernels.id = sums.kernel_id
-ORDER BY sum_ns DESC, profile_id, kind, op_name, location, kernel_name
+ORDER BY sum_ns DESC, profile_id, kind, op, location, kernel

@@ -23,7 +23,7 @@
 --                                       where all were, NULL where too few were and without runs on the host.
 --   kernel_count        INTEGER  count  Number of kernels that ran it.  NULL where there are none.
 --   kernel_ns           INTEGER  ns     Time of these kernels on devices, in all.  NULL where there are none.
---   ratio               REAL     ratio  Share of self_ns and kernel_ns together in those of all rows of the profile.
+--   self_ratio          REAL     ratio  Share of self_ns and kernel_ns together in those of all rows of the profile.
 --   flops               INTEGER  flops  Floating point operations of one run.  NULL where they are not known.
 --   bytes_accessed      INTEGER  bytes  Memory that one run reads and writes.  NULL where it is not known.
 --   part_count          INTEGER  count  Number of instructions that run as a part of it, as those in a fusion.  0 for
@@ -96,7 +96,7 @@ SELECT
   listed.kernel_count AS kernel_count,
   CAST(listed.kernel_ns AS INTEGER) AS kernel_ns,
   (coalesce(listed.self_ns, 0) + coalesce(listed.kernel_ns, 0)) / nullif(total(coalesce(listed.self_ns, 0)
-    + coalesce(listed.kernel_ns, 0)) OVER (PARTITION BY instructions.profile_id), 0) AS ratio,
+    + coalesce(listed.kernel_ns, 0)) OVER (PARTITION BY instructions.profile_id), 0) AS self_ratio,
   instructions.flops AS flops,
   instructions.bytes_accessed AS bytes_accessed,
   coalesce(inside.part_count, 0) AS part_count,

@@ -2,11 +2,11 @@
 --
 -- One row for each profile, outermost op and sequence of at least three kernels, copies and fills.  The sequence is all
 -- that the op and the ops inside it launched, as HTA counts them.  HTA looks under one op name at a time, as WHERE
--- op_name LIKE ...  does here.  Left out is what HTA leaves out: see hta_temporal_breakdown.  Counts and times are
+-- op LIKE ...  does here.  Left out is what HTA leaves out: see hta_temporal_breakdown.  Counts and times are
 -- weighed by ops.sample_weight, as kernels have an op in the steps with recorded ops.
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
---   op_name       TEXT     -      Name of the outermost op.  Ranges, modules and Python frames do not count as ops.
+--   op            TEXT     -      Name of the outermost op.  Ranges, modules and Python frames do not count as ops.
 --   pattern       TEXT     -      Short names of the kernels, copies and fills in the order of their starts, with |
 --                                 between them.
 --   kernel_count  INTEGER  count  Number of kernels, copies and fills in the sequence.
@@ -25,7 +25,7 @@ WITH calls AS (
 SELECT
   calls.profile_id AS profile_id,
   min(profiles.rank) AS rank,
-  ops.name AS op_name,
+  ops.name AS op,
   calls.pattern AS pattern,
   max(calls.kernel_count) AS kernel_count,
   CAST(round(sum(ops.sample_weight)) AS INTEGER) AS count,
@@ -35,4 +35,4 @@ FROM calls
 JOIN temp.ops AS ops ON ops.id = calls.op_id
 JOIN temp.profiles AS profiles ON profiles.id = calls.profile_id
 GROUP BY calls.profile_id, ops.name, calls.pattern
-ORDER BY count DESC, kernel_ns DESC, profile_id, op_name, pattern
+ORDER BY count DESC, kernel_ns DESC, profile_id, op, pattern

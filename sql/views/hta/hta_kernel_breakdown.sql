@@ -7,7 +7,7 @@
 --   profile_id   INTEGER  -      The profile: a process or rank.
 --   rank         INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   kernel_type  TEXT     -      Type of work: COMPUTATION, COMMUNICATION or MEMORY.
---   name         TEXT     -      Name of the kernel, copy or fill.
+--   kernel       TEXT     -      Name of the kernel, copy or fill.
 --   count        INTEGER  count  Number of times that it ran.
 --   sum_ns       INTEGER  ns     Sum of the durations.
 --   max_ns       INTEGER  ns     Longest duration.
@@ -15,7 +15,7 @@
 --   mean_ns      REAL     ns     Mean duration.
 --   stddev_ns    REAL     ns     Standard deviation of the durations, that of a sample.  NULL for a single one.
 -- Cost: one pass over device_activities.
--- Example: SELECT name, sum_ns FROM hta_kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
+-- Example: SELECT kernel, sum_ns FROM hta_kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
 WITH counted AS (
   SELECT profile_id, kind, name, sample_weight AS weight, count, known_count, 1.0 * sum_ns AS sum_ns, max_ns, min_ns,
     stddev_ns, 1.0 * sum_ns / known_count AS mean_ns,
@@ -37,7 +37,7 @@ SELECT
   profiles.rank AS rank,
   CASE sums.kind WHEN 'compute' THEN 'COMPUTATION' WHEN 'communication' THEN 'COMMUNICATION' ELSE 'MEMORY' END
     AS kernel_type,
-  sums.name AS name,
+  sums.name AS kernel,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
   sums.max_ns AS max_ns,
@@ -45,4 +45,4 @@ SELECT
   sums.mean_ns AS mean_ns,
   sums.stddev_ns AS stddev_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-ORDER BY profile_id, kernel_type, sum_ns DESC, name
+ORDER BY profile_id, kernel_type, sum_ns DESC, kernel

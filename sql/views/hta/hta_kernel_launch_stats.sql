@@ -8,7 +8,7 @@
 --   rank             INTEGER  -   Rank of the process.  NULL where it is unknown.
 --   correlation      INTEGER  -   Number that the call and what it launched share.
 --   api_name         TEXT     -   Name of the call.
---   kernel_name      TEXT     -   Name of the kernel, copy or fill that it launched.
+--   kernel           TEXT     -   Name of the kernel, copy or fill that it launched.
 --   cpu_ns           INTEGER  ns  Duration of the call.
 --   gpu_ns           INTEGER  ns  Duration of the kernel, copy or fill.
 --   launch_delay_ns  INTEGER  ns  Time from the end of the call to the start on the device.  0 where it started before.
@@ -18,13 +18,13 @@
 --   op_id            INTEGER  -   The op that launched it, as in ops.  NULL where none was recorded.
 --   step_id          INTEGER  -   The step that launched it, as in steps.  NULL outside of all steps.
 -- Cost: one pass over device_activities, one look-up of a call for each.
--- Example: SELECT kernel_name, count(*), sum(is_short_kernel) FROM hta_kernel_launch_stats GROUP BY 1;
+-- Example: SELECT kernel, count(*), sum(is_short_kernel) FROM hta_kernel_launch_stats GROUP BY 1;
 SELECT
   activities.profile_id AS profile_id,
   profiles.rank AS rank,
   launches.correlation AS correlation,
   launches.name AS api_name,
-  activities.name AS kernel_name,
+  activities.name AS kernel,
   launches.dur_ns AS cpu_ns,
   activities.dur_ns AS gpu_ns,
   max(0, activities.start_ns - launches.end_ns) AS launch_delay_ns,

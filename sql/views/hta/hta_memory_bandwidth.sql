@@ -15,7 +15,7 @@
 --   max         REAL     -      The highest rate, in GB/s.
 -- Not weighed: count.  The rates are of the copies that were recorded.
 -- Cost: one pass over device_activities, two sorts of transfers.
--- Example: SELECT name, mean, max FROM memory_bandwidth;
+-- Example: SELECT name, mean, max FROM hta_memory_bandwidth;
 SELECT
   profile_id AS profile_id,
   min(rank) AS rank,

@@ -8,7 +8,7 @@
 -- ops were recorded there.
 --   profile_id       INTEGER  -      The profile: a process or rank.
 --   rank             INTEGER  -      Rank of the process.  NULL where it is unknown.
---   op_name          TEXT     -      Name of the op.
+--   op               TEXT     -      Name of the op.
 --   kernel_sequence  TEXT     -      Short names of the kernels in the order of their launches, with -> between them.
 --                                    Where no calls were recorded, the order is that of their starts.
 --   count            INTEGER  count  How often the op ran with this sequence (weighed).
@@ -20,7 +20,7 @@
 --                                    recorded.
 --   kernel_ns        INTEGER  ns     Time of all the kernels (weighed).
 -- Cost: linear in op_kernel_totals, once these are made, a look-up in device_activities for each.
--- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
+-- Example: SELECT op, count, kernel_sequence FROM hta_op_kernels ORDER BY count DESC LIMIT 10;
 WITH weighed AS (
   SELECT *, coalesce(sample_weight, 1.0) AS weight FROM temp.op_kernel_totals WHERE like_op_id IS NOT NULL
 ), alike AS (
@@ -30,7 +30,7 @@ WITH weighed AS (
     sum(weight * max(0, kernel_delay_ns)) AS kernel_delay_ns, sum(weight * sum_ns) AS kernel_ns
   FROM weighed WHERE weight <> 0 GROUP BY profile_id, like_op_id
 ), named AS (
-  SELECT alike.*, ops.name AS op_name,
+  SELECT alike.*, ops.name AS op,
     (SELECT ordered_concat(short_name, ' -> ', coalesce(launch_ns, start_ns)) FROM temp.device_activities
      WHERE op_id = alike.op_id AND like_op_id IS NOT NULL) AS kernel_sequence
   FROM alike CROSS JOIN temp.ops AS ops ON ops.id = alike.op_id
@@ -38,7 +38,7 @@ WITH weighed AS (
 SELECT
   named.profile_id AS profile_id,
   (SELECT rank FROM temp.profiles WHERE id = named.profile_id) AS rank,
-  named.op_name AS op_name,
+  named.op AS op,
   named.kernel_sequence AS kernel_sequence,
   CAST(round(sum(named.count)) AS INTEGER) AS count,
   max(named.kernel_count / named.op_count) AS kernel_count,
@@ -46,5 +46,5 @@ SELECT
   CAST(round(sum(named.kernel_delay_ns) / sum(named.count)) AS INTEGER) AS kernel_delay_ns,
   CAST(sum(named.kernel_ns) AS INTEGER) AS kernel_ns
 FROM named
-GROUP BY named.profile_id, named.op_name, named.kernel_sequence
-ORDER BY count DESC, profile_id, op_name, kernel_sequence
+GROUP BY named.profile_id, named.op, named.kernel_sequence
+ORDER BY count DESC, profile_id, op, kernel_sequence

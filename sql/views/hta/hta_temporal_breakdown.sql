@@ -18,7 +18,7 @@
 --   idle_ratio         REAL     ratio  Share of idle_ns in kernel_ns.
 --   compute_ratio      REAL     ratio  Share of compute_ns in kernel_ns.
 --   non_compute_ratio  REAL     ratio  Share of non_compute_ns in kernel_ns.
---   idle_error         REAL     ratio  Error of idle_ratio where only some steps were recorded (sampling_summary).  0
+--   idle_error_ratio   REAL     ratio  Error of idle_ratio where only some steps were recorded (sampling_summary).  0
 --                                      where all were, NULL where too few were.
 --   device_id          INTEGER  -      The device, as in devices.
 --   device             TEXT     -      Name of the device.  NULL where it is unknown.
@@ -63,7 +63,7 @@ SELECT
   1.0 * busy.compute_ns / nullif(busy.kernel_ns, 0) AS compute_ratio,
   1.0 * (busy.busy_ns - busy.compute_ns) / nullif(busy.kernel_ns, 0) AS non_compute_ratio,
   CASE WHEN errors.profile_id IS NOT NULL
-    THEN sqrt(pow(errors.spread, 2) + pow(errors.unseen_ratio * errors.share, 2)) ELSE 0 END AS idle_error,
+    THEN sqrt(pow(errors.spread, 2) + pow(errors.unseen_ratio * errors.share, 2)) ELSE 0 END AS idle_error_ratio,
   busy.device_id AS device_id,
   devices.name AS device
 FROM busy

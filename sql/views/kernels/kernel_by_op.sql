@@ -5,9 +5,9 @@
 -- were recorded only in some steps, count and times are weighed (sample_weight).
 --   profile_id    INTEGER  -      The profile: a process or rank.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
---   op_name       TEXT     -      Name of the op that launched the kernel: the one that the source names, otherwise the
+--   op            TEXT     -      Name of the op that launched the kernel: the one that the source names, otherwise the
 --                                 innermost.  NULL where none was recorded.
---   kernel_name   TEXT     -      Name of the kernel.
+--   kernel        TEXT     -      Name of the kernel.
 --   kind          TEXT     -      Kind of kernel, as in kernels: compute or communication.
 --   count         INTEGER  count  Number of launches.
 --   sum_ns        INTEGER  ns     Time of the launches on the device.
@@ -26,8 +26,8 @@ WITH sums AS (
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
-  sums.op_name AS op_name,
-  sums.name AS kernel_name,
+  sums.op_name AS op,
+  sums.name AS kernel,
   sums.kind AS kind,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
@@ -35,4 +35,4 @@ SELECT
   1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-ORDER BY sum_ns DESC, profile_id, op_name, kernel_name
+ORDER BY sum_ns DESC, profile_id, op, kernel

@@ -7,7 +7,7 @@
 --   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id                  INTEGER  -      The device, as in devices.
 --   device                     TEXT     -      Name of the device.
---   name                       TEXT     -      Name of the kernel.
+--   kernel                     TEXT     -      Name of the kernel.
 --   kind                       TEXT     -      Kind of kernel, as in kernels: compute or communication.
 --   count                      INTEGER  count  Number of launches.
 --   sum_ns                     INTEGER  ns     Time of the launches on the device.
@@ -28,7 +28,7 @@
 --   occupancy_ratio            REAL     ratio  Mean share of the warp slots of the device that it filled, weighed by
 --                                              the durations.  NULL where it is not known.
 -- Cost: linear in kernel_totals and step_activity_totals, once these are made.
--- Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
+-- Example: SELECT kernel, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH in_steps AS (
   SELECT activity_total_id AS id, sum(sample_weight) AS step_count FROM temp.step_activity_totals
   WHERE is_measured = 1 AND step_id IS NOT NULL GROUP BY activity_total_id
@@ -59,7 +59,7 @@ SELECT
   profiles.rank AS rank,
   sums.device_id AS device_id,
   devices.name AS device,
-  sums.name AS name,
+  sums.name AS kernel,
   sums.kind AS kind,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
@@ -76,4 +76,4 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
-ORDER BY sum_ns DESC, profile_id, device_id, name
+ORDER BY sum_ns DESC, profile_id, device_id, kernel

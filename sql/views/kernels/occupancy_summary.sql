@@ -5,7 +5,7 @@
 -- what these stand for (sample_weight).
 --   profile_id                 INTEGER  -      The profile: a process or rank.
 --   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
---   name                       TEXT     -      Name of the kernel.
+--   kernel                     TEXT     -      Name of the kernel.
 --   count                      INTEGER  count  Launches of the kernel.
 --   sum_ns                     INTEGER  ns     Time of these launches.
 --   sum_error_ns               INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).
@@ -23,7 +23,7 @@
 --   unused_ns                  INTEGER  ns     Time sum_ns times the part of the device that was not occupied.  NULL
 --                                              where occupancy_ratio is not known.
 -- Cost: linear in kernel_totals, once these are made.  One pass over kernels where only some steps were recorded.
--- Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
+-- Example: SELECT kernel, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH sums AS (
   SELECT totals.profile_id AS profile_id, totals.name AS name,
     CAST(round(sum(totals.count * totals.sample_weight)) AS INTEGER) AS count,
@@ -44,7 +44,7 @@ WITH sums AS (
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
-  sums.name AS name,
+  sums.name AS kernel,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
   sums.sum_error_ns AS sum_error_ns,
@@ -56,4 +56,4 @@ SELECT
   CAST(sums.sum_ns * (1 - sums.occupancy_ratio) AS INTEGER) AS unused_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 WHERE sums.occupancy_ratio IS NOT NULL OR sums.blocks_per_multiprocessor IS NOT NULL
-ORDER BY unused_ns DESC, sum_ns DESC, profile_id, name
+ORDER BY unused_ns DESC, sum_ns DESC, profile_id, kernel

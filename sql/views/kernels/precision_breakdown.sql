@@ -15,11 +15,11 @@
 --   sum_ns          INTEGER  ns     Time of these kernels.
 --   sum_error_ns    INTEGER  ns     Error of sum_ns where only some steps were recorded (sampling_summary).  0 where
 --                                   all were, NULL where too few were.
---   ratio           REAL     ratio  Share of sum_ns in the time of all compute kernels of the device.
+--   sum_ratio       REAL     ratio  Share of sum_ns in the time of all compute kernels of the device.
 --   tensor_core_ns  INTEGER  ns     The part of sum_ns in kernels on tensor cores.
 -- XProf knows half and fp16 in names only.  It counts bfloat16 as 32 bit, and everything that it does not know, too.
 -- Cost: one pass over kernel_totals, a look-up of an op for each kernel name and op name.
--- Example: SELECT device, precision, ratio FROM precision_breakdown;
+-- Example: SELECT device, precision, sum_ratio FROM precision_breakdown;
 WITH sums AS ( -- of each step where these are told apart, for the error
   SELECT profile_id, device_id, name, op_name, sampled_step_id, max(last_op_id) AS last_op_id,
     sum(count * sample_weight) AS count, sum(1.0 * sum_ns) AS own_ns, sum(1.0 * sum_ns * sample_weight) AS sum_ns,
@@ -65,7 +65,7 @@ SELECT
   CAST(round(parts.count) AS INTEGER) AS count,
   CAST(parts.sum_ns AS INTEGER) AS sum_ns,
   CAST(parts.sum_error_ns AS INTEGER) AS sum_error_ns,
-  parts.sum_ns / nullif(total(parts.sum_ns) OVER (PARTITION BY parts.profile_id, parts.device_id), 0) AS ratio,
+  parts.sum_ns / nullif(total(parts.sum_ns) OVER (PARTITION BY parts.profile_id, parts.device_id), 0) AS sum_ratio,
   CAST(parts.tensor_core_ns AS INTEGER) AS tensor_core_ns
 FROM parts
 JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id

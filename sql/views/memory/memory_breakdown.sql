@@ -9,7 +9,7 @@
 --   allocator        TEXT     -      Name of the allocator, as in memory_summary.  NULL where it is unknown.
 --   memory           TEXT     -      Name of the device, or of the allocator where there is no device, as in
 --                                    memory_summary.
---   op_name          TEXT     -      Name of the op that allocated the pieces.  NULL where none was recorded.
+--   op               TEXT     -      Name of the op that allocated the pieces.  NULL where none was recorded.
 --   bytes            INTEGER  bytes  What the allocator gave for them.
 --   requested_bytes  INTEGER  bytes  What the program had asked for, as the source has it.  Without that it is bytes on
 --                                    a CPU, and elsewhere what the tensors in the pieces take.  NULL where none of that
@@ -35,7 +35,7 @@
 -- A profile for pprof has all pieces in use.  Its rows stand for several pieces (occurrence_count).
 -- XProf knows of a piece only when it was allocated in the step of the peak, and calls the rest unused.
 -- Cost: that of memory_summary, one pass over allocations, a look-up of an op for each piece in use then.
--- Example: SELECT op_name, location, region, bytes FROM memory_breakdown LIMIT 10;
+-- Example: SELECT op, location, region, bytes FROM memory_breakdown LIMIT 10;
 WITH peaks AS MATERIALIZED (
   SELECT *, profile_id IN (SELECT id FROM temp.profiles WHERE origin = 'pprof') AS is_sum
   FROM temp.memory_summary WHERE peak_bytes IS NOT NULL
@@ -75,7 +75,7 @@ WITH peaks AS MATERIALIZED (
 ), known AS (
   SELECT profile_id, device_id, allocator, total(bytes) AS bytes FROM held GROUP BY profile_id, device_id, allocator
 ), parts AS (
-  SELECT held.profile_id AS profile_id, held.device_id AS device_id, held.allocator AS allocator, ops.name AS op_name,
+  SELECT held.profile_id AS profile_id, held.device_id AS device_id, held.allocator AS allocator, ops.name AS op,
     held.module AS module, lines.location AS location, held.region AS region, held.dtype AS dtype, held.shape AS shape,
     CAST(total(held.bytes) AS INTEGER) AS bytes,
     CASE WHEN count(held.requested_bytes) = count(*)
@@ -106,7 +106,7 @@ SELECT
   parts.device_id AS device_id,
   parts.allocator AS allocator,
   peaks.memory AS memory,
-  parts.op_name AS op_name,
+  parts.op AS op,
   parts.bytes AS bytes,
   coalesce(parts.requested_bytes, CASE WHEN devices.kind = 'cpu' THEN parts.bytes END) AS requested_bytes,
   parts.count AS count,
@@ -120,4 +120,4 @@ FROM parts
 JOIN peaks ON peaks.profile_id = parts.profile_id AND peaks.device_id IS parts.device_id
   AND peaks.allocator IS parts.allocator
 LEFT JOIN temp.devices AS devices ON devices.id = parts.device_id
-ORDER BY profile_id, memory, allocator, bytes DESC, op_name, location, module, region, dtype, shape
+ORDER BY profile_id, memory, allocator, bytes DESC, op, location, module, region, dtype, shape

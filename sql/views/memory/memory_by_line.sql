@@ -24,7 +24,7 @@
 --   count        INTEGER  count  Allocations (weighed).  In the row of memory from before the recording it is the
 --                                pieces that are known.
 --   bytes        INTEGER  bytes  What the allocations were given in all (weighed).
---   bytes_error  INTEGER  bytes  Error of bytes where only some steps were recorded (sampling_summary).  0 where all
+--   error_bytes  INTEGER  bytes  Error of bytes where only some steps were recorded (sampling_summary).  0 where all
 --                                were, NULL where too few were.
 --   bytes_ratio  REAL     ratio  Share of bytes in all bytes that were allocated on the device.
 --   live_count   INTEGER  count  Allocations that were never released, not weighed.  NULL where releases are not known,
@@ -160,7 +160,7 @@ SELECT
   sums.text AS text,
   CAST(round(sums.count) AS INTEGER) AS count,
   CAST(round(sums.bytes) AS INTEGER) AS bytes,
-  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS bytes_error,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS error_bytes,
   sums.bytes / nullif(total(sums.bytes) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS bytes_ratio,
   CASE WHEN NOT sums.is_unpaired THEN CAST(sums.live_count AS INTEGER) END AS live_count,
   CASE WHEN NOT sums.is_unpaired THEN CAST(sums.live_bytes + sums.before_bytes AS INTEGER) END AS live_bytes,

@@ -10,10 +10,10 @@
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id     INTEGER  -      The device, as in devices.
 --   device        TEXT     -      Name of the device.  NULL where it is unknown.
---   name          TEXT     -      Name of the op.  NULL for allocations outside any recorded op.
+--   op            TEXT     -      Name of the op.  NULL for allocations outside any recorded op.
 --   count         INTEGER  count  Allocations (weighed).
 --   bytes         INTEGER  bytes  What the allocations were given in all (weighed).
---   bytes_error   INTEGER  bytes  Error of bytes where only some steps were recorded (sampling_summary).  0 where all
+--   error_bytes   INTEGER  bytes  Error of bytes where only some steps were recorded (sampling_summary).  0 where all
 --                                 were, NULL where too few were.
 --   mean_bytes    INTEGER  bytes  Mean size of an allocation.
 --   max_bytes     INTEGER  bytes  Size of the largest allocation.
@@ -26,7 +26,7 @@
 --   bytes_ratio   REAL     ratio  Share of bytes in all bytes that the profile allocated on the device.
 -- Cost: linear in allocation_totals, once these are made, and memory_totals.  Where only some steps were recorded one
 -- pass over allocations with one look-up for each op that made some.
--- Example: SELECT name, live_bytes FROM memory_by_op;
+-- Example: SELECT op, live_bytes FROM memory_by_op;
 WITH parts AS (
   SELECT profile_id, device_id, op_name AS name,
     1.0 * count * coalesce(occurrence_count, 1) * coalesce(sample_weight, 1) AS count,
@@ -63,10 +63,10 @@ SELECT
   profiles.rank AS rank,
   sums.device_id AS device_id,
   devices.name AS device,
-  sums.name AS name,
+  sums.name AS op,
   CAST(round(sums.count) AS INTEGER) AS count,
   CAST(round(sums.bytes) AS INTEGER) AS bytes,
-  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS bytes_error,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS error_bytes,
   CAST(sums.bytes / nullif(sums.count, 0) AS INTEGER) AS mean_bytes,
   sums.max_bytes AS max_bytes,
   iif(sums.is_unpaired, NULL, sums.live_count) AS live_count,
@@ -78,4 +78,4 @@ JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
 LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.device_id IS sums.device_id
   AND errors.name IS sums.name
-ORDER BY bytes DESC, profile_id, device_id, name
+ORDER BY bytes DESC, profile_id, device_id, op

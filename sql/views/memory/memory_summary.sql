@@ -11,8 +11,8 @@
 --   allocator            TEXT     -      Name of the allocator.  NULL where it is unknown.
 --   memory               TEXT     -      What the pages of XProf call it: the name of the device, or of the allocator
 --                                        where there is no device.
---   allocations          INTEGER  count  Pieces that were allocated while it was recorded.
---   deallocations        INTEGER  count  Pieces that were released while it was recorded.
+--   allocation_count     INTEGER  count  Pieces that were allocated while it was recorded.
+--   deallocation_count   INTEGER  count  Pieces that were released while it was recorded.
 --   capacity_bytes       INTEGER  bytes  What there was at the peak: memory in use, for stacks and free.  Where the
 --                                        source does not tell what was free, it is the size of the memory of the
 --                                        device.
@@ -67,7 +67,7 @@ WITH told AS MATERIALIZED ( -- by sources that tell what was in use at one momen
   FROM highest WHERE bytes IS NOT NULL
 ), sums AS (
   SELECT peaks.profile_id AS profile_id, peaks.device_id AS device_id, peaks.allocator AS allocator,
-    peaks.allocation_count AS allocations, peaks.release_count AS deallocations,
+    peaks.allocation_count AS allocations, peaks.release_count AS deallocation_count,
     peaks.lifetime_peak_bytes AS lifetime_peak_bytes, peaks.reserved_peak_bytes AS reserved_peak_bytes,
     coalesce(peaks.peak_bytes, added.bytes) AS peak_bytes,
     coalesce(peaks.memory_event_id, added.event_id) AS event_id, added.bytes AS added_bytes
@@ -88,8 +88,8 @@ SELECT
   devices.name AS device,
   sums.allocator AS allocator,
   coalesce(devices.name, sums.allocator) AS memory,
-  sums.allocations + coalesce(totals.count, 0) AS allocations,
-  sums.deallocations + coalesce(totals.count, 0) AS deallocations,
+  sums.allocations + coalesce(totals.count, 0) AS allocation_count,
+  sums.deallocation_count + coalesce(totals.count, 0) AS deallocation_count,
   coalesce(sums.peak_bytes + events.free_bytes, devices.memory_bytes) AS capacity_bytes,
   sums.lifetime_peak_bytes AS lifetime_peak_bytes,
   sums.peak_bytes AS peak_bytes,

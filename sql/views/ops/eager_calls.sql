@@ -6,13 +6,13 @@
 -- function, and a program itself has few of them.
 --   profile_id   INTEGER  -   The profile: a process or rank.
 --   op_id        INTEGER  -   The call, as in ops.
---   name         TEXT     -   What was called, such as MatMul.
+--   op           TEXT     -   What was called, such as MatMul.
 --   dur_ns       INTEGER  ns  Duration of the call.
 --   is_of_keras  INTEGER  -   1: Keras itself calls it around a step that it runs as a function (fit, evaluate,
 --                             predict).  Keras so asks the iterator whether there is more, makes constants, logs and
 --                             summaries, and reads metrics.
 -- Cost: two passes over the names of ops of profiles of TensorFlow and JAX.
--- Example: SELECT name, count(*), sum(dur_ns) FROM eager_calls WHERE is_of_keras = 0 GROUP BY 1 ORDER BY 3 DESC;
+-- Example: SELECT op, count(*), sum(dur_ns) FROM eager_calls WHERE is_of_keras = 0 GROUP BY 1 ORDER BY 3 DESC;
 WITH calls AS MATERIALIZED (
   SELECT ops.profile_id AS profile_id, ops.id AS op_id, ops.step_id AS step_id, substr(ops.name, 20) AS name,
     ops.dur_ns AS dur_ns
@@ -49,7 +49,7 @@ WITH calls AS MATERIALIZED (
 SELECT
   profile_id AS profile_id,
   op_id AS op_id,
-  name AS name,
+  name AS op,
   dur_ns AS dur_ns,
   is_of_keras AS is_of_keras
 FROM found

@@ -6,7 +6,7 @@
 -- (ops.net_ns).  Ranges of the program (category user) are left to range_summary.
 --   profile_id              INTEGER  -      The profile: a process or rank.
 --   rank                    INTEGER  -      Rank of the process.  NULL where it is unknown.
---   name                    TEXT     -      Name of the op.
+--   op                      TEXT     -      Name of the op.
 --   category                TEXT     -      Kind of the op: op, autograd, module, python, runtime or input.
 --   framework               TEXT     -      Framework that the op is of.  NULL where it is unknown.
 --   count                   INTEGER  count  Calls (weighed).
@@ -28,7 +28,7 @@
 --   device_self_ns          INTEGER  ns     Time of the kernels that it launched itself (weighed).  NULL without a
 --                                           device.
 -- Cost: that of op_totals.  Where ops of only some steps were recorded, one pass over ops.
--- Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
+-- Example: SELECT op, count, self_ns FROM op_summary LIMIT 10;
 WITH step_counts AS (
   SELECT profile_id, sum(sample_weight) AS step_count FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
   GROUP BY profile_id
@@ -55,7 +55,7 @@ WITH step_counts AS (
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
-  sums.name AS name,
+  sums.name AS op,
   sums.category AS category,
   sums.framework AS framework,
   CAST(round(sums.count) AS INTEGER) AS count,
@@ -74,4 +74,4 @@ FROM sums
 JOIN totals ON totals.profile_id = sums.profile_id AND totals.framework IS sums.framework
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN step_counts ON step_counts.profile_id = sums.profile_id
-ORDER BY self_ns DESC, profile_id, name, category, framework
+ORDER BY self_ns DESC, profile_id, op, category, framework

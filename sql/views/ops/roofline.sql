@@ -12,30 +12,30 @@
 --   rank                   INTEGER  -        Rank of the process.  NULL where it is unknown and in the row for all
 --                                            hosts.
 --   position               INTEGER  -        Place by time, from 1.  0 for the program.  A loop of a TPU counts here
---                                            and in time_ratio without the time of the ops in it.
+--                                            and in sum_ratio without the time of the ops in it.
 --   op_type                TEXT     -        Type of the op.  NULL for the program.
---   op_name                TEXT     -        Name of the op.  NULL for the program.
---   kernel_name            TEXT     -        Name of the kernel.  NULL for the program, and where a row is an op.
---   dtype                  TEXT     -        The number type of the peak that counts: that of the inputs of the op.
---                                            It is tf32 where kernels use tensor cores for float.  Where the inputs
---                                            have several it is the narrowest, as numbers of Python among them are
---                                            double.  NULL where it is not known.  Then the highest peak counts, as in
---                                            XProf, without those of float8 and integers.
+--   op                     TEXT     -        Name of the op.  NULL for the program.
+--   kernel                 TEXT     -        Name of the kernel.  NULL for the program, and where a row is an op.
+--   dtype                  TEXT     -        The number type of the peak that counts: that of the inputs of the op. It
+--                                            is tf32 where kernels use tensor cores for float.  Where the inputs have
+--                                            several it is the narrowest, as numbers of Python among them are double.
+--                                            NULL where it is not known.  Then the highest peak counts, as in XProf,
+--                                            without those of float8 and integers.
 --   count                  INTEGER  count    Calls of the op, or kernels (weighed).  NULL for the program.
 --   sum_ns                 INTEGER  ns       Time of these calls or kernels (weighed).  For the program it is the time
 --                                            from the first work of each device to its last in XPlane files, and
 --                                            elsewhere that of the steps on each device.
---   time_ratio             REAL     ratio    Share in the time of the program.  NULL for what ran on the host beside
+--   sum_ratio              REAL     ratio    Share in the time of the program.  NULL for what ran on the host beside
 --                                            others.
 --   flops                  INTEGER  flops    Floating point operations that they did.  NULL where nothing tells them,
 --                                            as for most ops of PyTorch that are no products.
 --   bytes_accessed         INTEGER  bytes    Bytes that they moved.  For ops of PyTorch inputs and outputs count, which
 --                                            have to be moved, so that a rate above the peak of the memory shows
 --                                            caches.  NULL where nothing tells them.
---   flops_per_second       REAL     flops/s  Flops by the time of those with known operations.  For the program it
---                                            is by all its time.
---   bytes_per_second       REAL     bytes/s  Bytes by the time of those with known bytes.  For the program it is by
---                                            all its time.
+--   flops_per_second       REAL     flops/s  Flops by the time of those with known operations.  For the program it is
+--                                            by all its time.
+--   bytes_per_second       REAL     bytes/s  Bytes by the time of those with known bytes.  For the program it is by all
+--                                            its time.
 --   flops_per_byte         REAL     -        Operational intensity: flops by bytes_accessed.
 --   peak_flops_per_second  REAL     flops/s  Highest rate of operations of the device (device_peaks).  NULL where it is
 --                                            not known.
@@ -43,15 +43,15 @@
 --                                            known.
 --   ridge_flops_per_byte   REAL     -        Intensity above which computing bounds, and below which memory does.
 --   bound_by               TEXT     -        The one that is nearer to its peak: compute or memory.  Ops of PyTorch
---                                            that are no products are bound by memory, because their operations are
---                                            not counted.
+--                                            that are no products are bound by memory, because their operations are not
+--                                            counted.
 --   compute_efficiency     REAL     ratio    Ratio of flops_per_second to its peak.
 --   memory_efficiency      REAL     ratio    Ratio of bytes_per_second to its peak.
 --   roofline_efficiency    REAL     ratio    Ratio of the rate to the best that the intensity allows.
 -- XProf lists no kernel whose op is unknown, and no ops of a CPU.  In what XLA compiled for GPUs it counts the cycles
 -- that an element-wise instruction takes as operations.  Here they are those that the cost analysis of XLA counts.
 -- Cost: linear in kernel_totals and op_shape_totals, once these are made.
--- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
+-- Example: SELECT op, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp._process_groups WHERE host = 'ALL_HOSTS'
 ), windows AS MATERIALIZED (
@@ -185,12 +185,12 @@ SELECT
   profiles.rank AS rank,
   rated.position AS position,
   rated.op_type AS op_type,
-  rated.op_name AS op_name,
-  rated.kernel_name AS kernel_name,
+  rated.op_name AS op,
+  rated.kernel_name AS kernel,
   rated.dtype AS dtype,
   CAST(round(rated.count) AS INTEGER) AS count,
   CAST(rated.sum_ns AS INTEGER) AS sum_ns,
-  iif(rated.self_ns <= rated.program_ns, rated.self_ns / nullif(rated.program_ns, 0), NULL) AS time_ratio,
+  iif(rated.self_ns <= rated.program_ns, rated.self_ns / nullif(rated.program_ns, 0), NULL) AS sum_ratio,
   CAST(rated.flops AS INTEGER) AS flops,
   CAST(rated.bytes AS INTEGER) AS bytes_accessed,
   rated.flops_per_second AS flops_per_second,

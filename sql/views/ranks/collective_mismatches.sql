@@ -4,28 +4,28 @@
 -- under a number what most of the others do.  Where as many ranks do one thing as another, the lowest rank tells what
 -- is expected.  Numbers that are no longer in all dumps of the group are left out.  Behind the first mismatch of a
 -- group others may follow from it.
---   run_id         INTEGER  -   The run, as in runs.
---   process_group  TEXT     -   Name of the process group, as in flight_records.
---   description    TEXT     -   Description of the process group, as in flight_records.
---   number         INTEGER  -   Number of the collective in its group, as in flight_records.
---   place          INTEGER  -   Place among the ops that were coalesced under one number, from 1.
---   mismatch       TEXT     -   What does not fit.  missing: the rank has not called it.  no dump: the rank has no
---                               dump, so that it is not known whether it called it.  operation, size, dtype or state:
---                               this one differs.  no partner: a send or receive is pending, and its other side is not
---                               pending on the rank that it names.
---   is_first       INTEGER  -   1: it has the first number of its group with a mismatch other than state and no
---                               partner, or is a no partner itself.  It is 0 of state.
---   profile_id     INTEGER  -   The profile of the dump of the rank.  NULL where it has none.
---   rank           INTEGER  -   The rank that does not fit.
---   name           TEXT     -   What the rank called.  NULL where it called nothing.
---   expected       TEXT     -   What should be there: what most others called, or what fits the rest of the collective.
---                               Of missing it is the operation.
---   found          TEXT     -   What is there in its place.  Of missing it is the last number of the rank.  NULL of no
---                               partner and of no dump, and where a rank has called none.
---   location       TEXT     -   Line that called it.  Of missing and no dump it is the line at which the first of the
---                               others called it.
---   created_ns     INTEGER  ns  When the rank called it.  NULL where it did not.
---   message        TEXT     -   All of that in a sentence.
+--   run_id             INTEGER  -   The run, as in runs.
+--   process_group      TEXT     -   Name of the process group, as in flight_records.
+--   description        TEXT     -   Description of the process group, as in flight_records.
+--   collective_number  INTEGER  -   Number of the collective in its group, as in flight_records.
+--   place              INTEGER  -   Place among the ops that were coalesced under one number, from 1.
+--   mismatch           TEXT     -   What does not fit.  missing: the rank has not called it.  no dump: the rank has no
+--                                   dump, so that it is not known whether it called it.  operation, size, dtype or
+--                                   state: this one differs.  no partner: a send or receive is pending, and its other
+--                                   side is not pending on the rank that it names.
+--   is_first           INTEGER  -   1: it has the first number of its group with a mismatch other than state and no
+--                                   partner, or is a no partner itself.  It is 0 of state.
+--   profile_id         INTEGER  -   The profile of the dump of the rank.  NULL where it has none.
+--   rank               INTEGER  -   The rank that does not fit.
+--   name               TEXT     -   What the rank called.  NULL where it called nothing.
+--   expected           TEXT     -   What should be there: what most others called, or what fits the rest of the
+--                                   collective. Of missing it is the operation.
+--   found              TEXT     -   What is there in its place.  Of missing it is the last number of the rank.  NULL of
+--                                   no partner and of no dump, and where a rank has called none.
+--   location           TEXT     -   Line that called it.  Of missing and no dump it is the line at which the first of
+--                                   the others called it.
+--   created_ns         INTEGER  ns  When the rank called it.  NULL where it did not.
+--   message            TEXT     -   All of that in a sentence.
 -- Cost: some sorts of flight_records.
 -- Example: SELECT message FROM collective_mismatches WHERE is_first = 1;
 WITH all_records AS MATERIALIZED (
@@ -175,7 +175,7 @@ SELECT
   run_id AS run_id,
   process_group AS process_group,
   description AS description,
-  number AS number,
+  number AS collective_number,
   place AS place,
   mismatch AS mismatch,
   is_first AND mismatch <> 'state' AS is_first,

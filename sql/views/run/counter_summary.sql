@@ -9,11 +9,11 @@
 --   count       INTEGER  count  Number of readings.
 --   first       REAL     -      The earliest reading, in the unit of the column unit.
 --   last        REAL     -      The latest reading, in that unit.
---   minimum     REAL     -      The smallest reading, in that unit.
---   maximum     REAL     -      The largest reading, in that unit.
+--   min         REAL     -      The smallest reading, in that unit.
+--   max         REAL     -      The largest reading, in that unit.
 --   mean        REAL     -      Mean of the readings, in that unit.
--- Not weighed: count, last, maximum, mean.  They are of readings, as these were taken.
--- Cost: one pass over counters.  Example: SELECT name, mean, maximum FROM counter_summary;
+-- Not weighed: count, last, max, mean.  They are of readings, as these were taken.
+-- Cost: one pass over counters.  Example: SELECT name, mean, max FROM counter_summary;
 WITH ordered AS (
   SELECT profile_id, name, unit, device_id, value,
     first_value(value) OVER (PARTITION BY profile_id, name, device_id ORDER BY time_ns, id) AS first,
@@ -29,8 +29,8 @@ SELECT
   count(*) AS count,
   min(ordered.first) AS first,
   min(ordered.last) AS last,
-  min(ordered.value) AS minimum,
-  max(ordered.value) AS maximum,
+  min(ordered.value) AS min,
+  max(ordered.value) AS max,
   avg(ordered.value) AS mean
 FROM ordered JOIN temp.profiles AS profiles ON profiles.id = ordered.profile_id
 GROUP BY ordered.profile_id, ordered.name, ordered.device_id

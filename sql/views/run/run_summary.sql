@@ -76,7 +76,7 @@ WITH processes AS (
   FROM (SELECT framework, name, self_ns, sum(self_ns) OVER (PARTITION BY framework) AS whole_ns,
           row_number() OVER (PARTITION BY framework ORDER BY self_ns DESC, name) AS place
         FROM (SELECT framework, name, sum(1.0 * self_ns) AS self_ns
-              FROM (SELECT framework, name, self_ns, category NOT IN ('runtime', 'python') AS is_own,
+              FROM (SELECT framework, op AS name, self_ns, category NOT IN ('runtime', 'python') AS is_own,
                       max(category NOT IN ('runtime', 'python')) OVER (PARTITION BY framework) AS has_own
                     FROM temp.op_summary WHERE self_ns > 0)
               WHERE is_own OR NOT coalesce(has_own, 0) GROUP BY framework, name)

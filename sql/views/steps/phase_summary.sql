@@ -12,11 +12,11 @@
 --                                     and never more than there are steps.
 --   pass_count        INTEGER  count  How often it was entered, one micro-batch after the other (weighed).
 --   sum_ns            INTEGER  ns     Time of the phase in all measured steps.
---   ratio             REAL     ratio  Share of sum_ns in the time of all measured steps.
+--   sum_ratio         REAL     ratio  Share of sum_ns in the time of all measured steps.
 --   per_step_ns       INTEGER  ns     Time sum_ns by the number of all measured steps.
 --   recomputation_ns  INTEGER  ns     The part of sum_ns that ran forward ops again, for checkpoints, weighed by
 --                                     steps.sample_weight.
--- Cost: one pass over step_phases.  Example: SELECT phase, per_step_ns, ratio FROM phase_summary;
+-- Cost: one pass over step_phases.  Example: SELECT phase, per_step_ns, sum_ratio FROM phase_summary;
 WITH measured AS (
   SELECT profile_id, id, net_ns, sample_weight FROM temp.steps WHERE is_warmup = 0 AND is_hung IS NOT 1
 ), step_time AS (
@@ -53,7 +53,7 @@ SELECT
   CAST(min(round(phases.step_count), step_time.step_count) AS INTEGER) AS step_count,
   CAST(round(phases.pass_count) AS INTEGER) AS pass_count,
   CAST(phases.sum_ns AS INTEGER) AS sum_ns,
-  phases.sum_ns / nullif(step_time.step_ns, 0) AS ratio,
+  phases.sum_ns / nullif(step_time.step_ns, 0) AS sum_ratio,
   CAST(phases.sum_ns / step_time.step_count AS INTEGER) AS per_step_ns,
   CAST(min(phases.recomputation_ns * phases.scale, phases.sum_ns) AS INTEGER) AS recomputation_ns
 FROM phases

@@ -5,52 +5,55 @@
 -- warm-up).  They leave out evaluation that only some of these have in them (steps.training_ns), and where the host
 -- runs ahead of its devices they are of the pace of steps (steps.pace_ns).  What ops did is over the measured steps
 -- with recorded ops, weighed by steps.sample_weight.  What recording took is in no time here (steps.net_ns).
---   profile_id          INTEGER  -      The profile: a process or rank.
---   job                 TEXT     -      The job as the scheduler calls it (profiles.job), where several are open.
---   host                TEXT     -      Host that it ran on.
---   rank                INTEGER  -      Rank of the process.  NULL where it is unknown.
---   window              INTEGER  -      Number of the window in its process, from 1.  NULL where it is the only one.
---   window_count        INTEGER  count  Windows of the process.  NULL where it is the only one.
---   step_count          INTEGER  count  All steps of the profile.
---   warmup_count        INTEGER  count  Steps that are left out as warm-up.
---   recorded_count      INTEGER  count  Measured steps with recorded ops.
---   mean_ns             INTEGER  ns     Mean duration of a measured step.
---   median_ns           INTEGER  ns     Median duration of a measured step.
---   stddev_ns           INTEGER  ns     Standard deviation of the duration of measured steps.
---   min_ns              INTEGER  ns     Duration of the shortest measured step.
---   max_ns              INTEGER  ns     Duration of the longest measured step.
---   p95_ns              INTEGER  ns     Duration within which 95 % of the measured steps end.
---   steps_per_second    REAL     -      Steps by the mean time from step to step: what each takes, and what passes
---                                       between one and the next (step_gaps).  NULL where each step was recorded by
---                                       itself (steps.origin is session), and for batches of requests (serving):
---                                       batch_summary has their rate.
---   between_ns          INTEGER  ns     Mean time that passes between one step and the next.  The check between_steps
---                                       says what the program does there.
---   host_ns             INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns).  All shares here are
---                                       of it.  It is less than mean_ns where the host runs ahead.
---   evaluation_ratio    REAL     ratio  Share of the step time in the phase evaluation, as phase_summary has it.  Where
---                                       Keras tells of evaluate() and predict(), which mostly lie between steps, it is
---                                       their share in the time of the steps and of these calls, from the first step
---                                       on.
---   in_ops_ratio        REAL     ratio  Share of the step time in which an op ran, at most 1.  It ran on the thread of
---                                       the step, or on one that runs the backward pass for it.
---   in_input_ratio      REAL     ratio  Share of the step time that was spent in input_events on that thread.  NULL in
---                                       recordings of TensorFlow and JAX alone, unless a window tells of their input.
---   in_wait_ratio       REAL     ratio  Share of the step time in which the thread was in neither.  It took part in a
---                                       collective of hosts or waited for a device.
---   outside_ratio       REAL     ratio  Share of the step time that passed outside all three, as in step_op_time.  NULL
---                                       where no op ran on its thread, so that what it waits for is not known.
---   in_optimizer_ratio  REAL     ratio  Share of the step time that was spent in the phase optimizer (step_phases),
---                                       without closures.  It is at most 1, also where ops overlap or outlast their
---                                       step.
---   ops_per_step        REAL     -      Mean number of ops (no ranges, modules or Python frames) that started in a
---                                       step, on any thread.
---   in_ops_error        REAL     ratio  Error of in_ops_ratio where only some steps were recorded (sampling_summary).
---                                       0 where all were, NULL where too few were.
---   in_optimizer_error  REAL     ratio  Error of in_optimizer_ratio where only some steps were recorded
---                                       (sampling_summary).  0 where all were, NULL where too few were.
---   ops_per_step_error  REAL     -      Error of ops_per_step where only some steps were recorded (sampling_summary).
---                                       0 where all were, NULL where too few were.
+--   profile_id                INTEGER  -      The profile: a process or rank.
+--   job                       TEXT     -      The job as the scheduler calls it (profiles.job), where several are open.
+--   host                      TEXT     -      Host that it ran on.
+--   rank                      INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   window                    INTEGER  -      Number of the window in its process, from 1.  NULL where it is the only
+--                                             one.
+--   window_count              INTEGER  count  Windows of the process.  NULL where it is the only one.
+--   step_count                INTEGER  count  All steps of the profile.
+--   warmup_count              INTEGER  count  Steps that are left out as warm-up.
+--   recorded_count            INTEGER  count  Measured steps with recorded ops.
+--   mean_ns                   INTEGER  ns     Mean duration of a measured step.
+--   median_ns                 INTEGER  ns     Median duration of a measured step.
+--   stddev_ns                 INTEGER  ns     Standard deviation of the duration of measured steps.
+--   min_ns                    INTEGER  ns     Duration of the shortest measured step.
+--   max_ns                    INTEGER  ns     Duration of the longest measured step.
+--   p95_ns                    INTEGER  ns     Duration within which 95 % of the measured steps end.
+--   steps_per_second          REAL     -      Steps by the mean time from step to step: what each takes, and what
+--                                             passes between one and the next (step_gaps).  NULL where each step was
+--                                             recorded by itself (steps.origin is session), and for batches of requests
+--                                             (serving): batch_summary has their rate.
+--   between_ns                INTEGER  ns     Mean time that passes between one step and the next.  The check
+--                                             between_steps says what the program does there.
+--   host_ns                   INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns).  All shares
+--                                             here are of it.  It is less than mean_ns where the host runs ahead.
+--   evaluation_ratio          REAL     ratio  Share of the step time in the phase evaluation, as phase_summary has it.
+--                                             Where Keras tells of evaluate() and predict(), which mostly lie between
+--                                             steps, it is their share in the time of the steps and of these calls,
+--                                             from the first step on.
+--   in_ops_ratio              REAL     ratio  Share of the step time in which an op ran, at most 1.  It ran on the
+--                                             thread of the step, or on one that runs the backward pass for it.
+--   in_input_ratio            REAL     ratio  Share of the step time that was spent in input_events on that thread.
+--                                             NULL in recordings of TensorFlow and JAX alone, unless a window tells of
+--                                             their input.
+--   in_wait_ratio             REAL     ratio  Share of the step time in which the thread was in neither.  It took part
+--                                             in a collective of hosts or waited for a device.
+--   outside_ratio             REAL     ratio  Share of the step time that passed outside all three, as in step_op_time.
+--                                             NULL where no op ran on its thread, so that what it waits for is not
+--                                             known.
+--   in_optimizer_ratio        REAL     ratio  Share of the step time that was spent in the phase optimizer
+--                                             (step_phases), without closures.  It is at most 1, also where ops overlap
+--                                             or outlast their step.
+--   ops_per_step              REAL     -      Mean number of ops (no ranges, modules or Python frames) that started in
+--                                             a step, on any thread.
+--   in_ops_error_ratio        REAL     ratio  Error of in_ops_ratio where only some steps were recorded
+--                                             (sampling_summary). 0 where all were, NULL where too few were.
+--   in_optimizer_error_ratio  REAL     ratio  Error of in_optimizer_ratio where only some steps were recorded
+--                                             (sampling_summary).  0 where all were, NULL where too few were.
+--   ops_per_step_error        REAL     -      Error of ops_per_step where only some steps were recorded
+--                                             (sampling_summary). 0 where all were, NULL where too few were.
 -- Not weighed: recorded_count.  It tells in how many steps ops were recorded.
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
@@ -128,7 +131,7 @@ SELECT
   CASE WHEN NOT counted.is_alone THEN 1e9 / nullif(passing.period_ns, 0) END AS steps_per_second,
   CAST(passing.between_ns AS INTEGER) AS between_ns,
   CAST(durations.host_ns AS INTEGER) AS host_ns,
-  CASE WHEN durations.sum_ns > 0 THEN min(1.0, (max(coalesce(phases.ratio, 0.0) * durations.sum_ns,
+  CASE WHEN durations.sum_ns > 0 THEN min(1.0, (max(coalesce(phases.sum_ratio, 0.0) * durations.sum_ns,
     coalesce(told.inside_ns, 0.0)) + coalesce(told.between_ns, 0.0)) / (durations.sum_ns
     + coalesce(told.between_ns, 0.0))) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
@@ -140,9 +143,9 @@ SELECT
   min(1.0, shares.in_optimizer) AS in_optimizer_ratio,
   shares.op_count / nullif(durations.weight, 0) AS ops_per_step,
   CASE WHEN errors.profile_id IS NOT NULL THEN errors.in_ops_ns / nullif(durations.recorded_ns, 0)
-    WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_ops_error,
+    WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_ops_error_ratio,
   CASE WHEN errors.profile_id IS NOT NULL THEN errors.in_optimizer_ns / nullif(durations.recorded_ns, 0)
-    WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_optimizer_error,
+    WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_optimizer_error_ratio,
   CASE WHEN errors.profile_id IS NOT NULL THEN errors.op_count / nullif(durations.weight, 0)
     WHEN shares.profile_id IS NOT NULL THEN 0 END AS ops_per_step_error
 FROM counted

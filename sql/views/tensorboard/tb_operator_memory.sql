@@ -6,7 +6,7 @@
 -- weighed by ops.sample_weight.
 --   profile_id             INTEGER  -      The profile: a process or rank.
 --   rank                   INTEGER  -      Rank of the process.  NULL where it is unknown.
---   op_name                TEXT     -      Name of the op.
+--   op                     TEXT     -      Name of the op.
 --   count                  INTEGER  count  Calls (weighed).
 --   increase_bytes         INTEGER  bytes  Memory allocated less memory released in it, with the ops inside it.
 --   increase_self_bytes    INTEGER  bytes  Memory allocated less memory released in it, without the ops inside it.
@@ -18,7 +18,7 @@
 --                                          (sampling_summary).  0 where all were, NULL where too few were.
 -- Cost: linear in op_totals and memory_event_totals, once these are made, and one look-up of names of ops and their
 -- callers.  Where only some steps were recorded one pass over ops.
--- Example: SELECT op_name, allocation_count, increase_bytes FROM tb_operator_memory LIMIT 10;
+-- Example: SELECT op, allocation_count, increase_bytes FROM tb_operator_memory LIMIT 10;
 WITH own_sums AS MATERIALIZED (
   SELECT profile_id, op_name AS name, sum(bytes * op_weight) AS increase_bytes,
     sum(iif(kind = 'allocate', count, 0) * op_weight) AS allocation_count
@@ -55,7 +55,7 @@ WITH own_sums AS MATERIALIZED (
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
-  sums.name AS op_name,
+  sums.name AS op,
   CAST(round(sums.count - coalesce(repeated.count, 0)) AS INTEGER) AS count,
   CAST(round(sums.allocated_bytes - coalesce(repeated.allocated_bytes, 0)
     - (sums.released_bytes - coalesce(repeated.released_bytes, 0))) AS INTEGER) AS increase_bytes,
@@ -71,4 +71,4 @@ LEFT JOIN own_sums ON own_sums.profile_id = sums.profile_id AND own_sums.name = 
 LEFT JOIN repeated ON repeated.profile_id = sums.profile_id AND repeated.name = sums.name
 LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.name = sums.name
 WHERE sums.allocated_bytes > 0 OR sums.released_bytes > 0
-ORDER BY increase_bytes DESC, allocated_bytes DESC, profile_id, op_name
+ORDER BY increase_bytes DESC, allocated_bytes DESC, profile_id, op

@@ -6,28 +6,28 @@
 -- ops.sample_weight, and those of calls and kernels by that of the op that asked for them.
 --   profile_id               INTEGER  -      The profile: a process or rank.
 --   rank                     INTEGER  -      Rank of the process.  NULL where it is unknown.
---   op_name                  TEXT     -      Name of the op.
+--   op                       TEXT     -      Name of the op.
 --   count                    INTEGER  count  Calls (weighed).
 --   host_self_ns             INTEGER  ns     Time of the op without the ops and the calls of the interfaces of devices
 --                                            inside it (weighed).
 --   host_self_error_ns       INTEGER  ns     Error of host_self_ns where only some steps were recorded
 --                                            (sampling_summary).  0 where all were, NULL where too few were.
---   host_total_ns            INTEGER  ns     Time of the op from start to end, with all that is inside it (weighed).
+--   host_sum_ns              INTEGER  ns     Time of the op from start to end, with all that is inside it (weighed).
 --   device_self_ns           INTEGER  ns     Time of the kernels, copies and fills that it launched itself (weighed).
 --                                            NULL without a device.
 --   device_self_error_ns     INTEGER  ns     Error of device_self_ns where only some steps were recorded
 --                                            (sampling_summary).  0 where all were, NULL without a device and where too
 --                                            few were.
---   device_total_ns          INTEGER  ns     Time of the kernels, copies and fills that it and the ops inside it
+--   device_sum_ns            INTEGER  ns     Time of the kernels, copies and fills that it and the ops inside it
 --                                            launched (weighed).  NULL without a device.
---   tensor_core_eligible     INTEGER  -      1 where tensor cores can compute it, else 0.
+--   is_tensor_core_eligible  INTEGER  -      1 where tensor cores can compute it, else 0.
 --   tensor_core_self_ratio   REAL     ratio  Share of kernels on tensor cores in device_self_ns.  NULL where it
 --                                            launched none itself.
---   tensor_core_total_ratio  REAL     ratio  Share of kernels on tensor cores in device_total_ns.  NULL where none was
+--   tensor_core_sum_ratio    REAL     ratio  Share of kernels on tensor cores in device_sum_ns.  NULL where none was
 --                                            launched.
 -- Cost: one pass over ops (three where only some steps were recorded) and one over api_calls.  Else linear in op_totals
 -- and kernel_totals.
--- Example: SELECT op_name, count, device_self_ns FROM tb_operator_summary LIMIT 10;
+-- Example: SELECT op, count, device_self_ns FROM tb_operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
   SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
 ), whole AS (
@@ -94,23 +94,23 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
-  sums.name AS op_name,
+  sums.name AS op,
   CAST(round(sums.count - coalesce(repeated.count, 0)) AS INTEGER) AS count,
   CAST(sums.self_ns - coalesce(runtime.runtime_ns, 0) AS INTEGER) AS host_self_ns,
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.self_ns AS INTEGER) ELSE 0 END AS host_self_error_ns,
-  CAST(sums.dur_ns - coalesce(repeated.dur_ns, 0) AS INTEGER) AS host_total_ns,
+  CAST(sums.dur_ns - coalesce(repeated.dur_ns, 0) AS INTEGER) AS host_sum_ns,
   CAST(sums.device_self_ns AS INTEGER) AS device_self_ns,
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.device_self_ns AS INTEGER)
     WHEN sums.device_self_ns IS NOT NULL THEN 0 END AS device_self_error_ns,
-  CAST(sums.device_ns - coalesce(repeated.device_ns, 0) AS INTEGER) AS device_total_ns,
-  coalesce(kernel_time.eligible, 0) AS tensor_core_eligible,
+  CAST(sums.device_ns - coalesce(repeated.device_ns, 0) AS INTEGER) AS device_sum_ns,
+  coalesce(kernel_time.eligible, 0) AS is_tensor_core_eligible,
   kernel_time.tensor_core_ns / nullif(sums.device_self_ns, 0) AS tensor_core_self_ratio,
   (sums.tensor_core_ns - coalesce(repeated.tensor_core_ns, 0))
-    / nullif(sums.device_ns - coalesce(repeated.device_ns, 0), 0) AS tensor_core_total_ratio
+    / nullif(sums.device_ns - coalesce(repeated.device_ns, 0), 0) AS tensor_core_sum_ratio
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN repeated ON repeated.profile_id = sums.profile_id AND repeated.name = sums.name
 LEFT JOIN runtime ON runtime.profile_id = sums.profile_id AND runtime.name = sums.name
 LEFT JOIN kernel_time ON kernel_time.profile_id = sums.profile_id AND kernel_time.name = sums.name
 LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.name = sums.name
-ORDER BY device_self_ns DESC, host_self_ns DESC, profile_id, op_name
+ORDER BY device_self_ns DESC, host_self_ns DESC, profile_id, op

@@ -18,49 +18,43 @@
 -- counts from the first step to the last.  XProf has the type Unknown there.  Its mode is always Function, and what is
 -- not known of the roofline is NULL here.  Its shares with IDLE are self_ns over the sum of all rows of the side.  In
 -- the profile of TensorFlow before XPlane the device has the nodes that ran there.
---   profile_id             INTEGER  -        The profile: a process or rank.  NULL in the row for all hosts.
---   host                   TEXT     -        Host that it ran on.  ALL_HOSTS in the row for all hosts.
---   rank                   INTEGER  -        Rank of the process.  NULL where it is unknown and in the row for all
---                                            hosts.
---   position               INTEGER  -        Place by self_ns among the ops of its side, from 1.  NULL for IDLE.
---   side                   TEXT     -        The side: host or device.
---   op_type                TEXT     -        Type of the op.  For frameworks without types of ops it is the name, and
---                                            for IDLE it is IDLE.
---   name                   TEXT     -        Name of the op, or IDLE.
---   framework              TEXT     -        Framework that the op is of.  NULL for IDLE.
---   count                  INTEGER  count    Calls (weighed).  For IDLE it is the number of steps, and 0 in XPlane
---                                            files.
---   sum_ns                 INTEGER  ns       Time of all calls from start to end, with the ops inside (weighed).
---   mean_ns                INTEGER  ns       Mean time of a call from start to end, with the ops inside.
---   self_ns                INTEGER  ns       Time of all calls without the ops inside (weighed).
---   self_error_ns          INTEGER  ns       Error of self_ns where only some steps were recorded (sampling_summary).
---                                            0 where all were, NULL where too few were.
---   mean_self_ns           INTEGER  ns       Mean time of a call without the ops inside.
---   side_self_ratio        REAL     ratio    Share of self_ns in the self time of its side.  Where a process uses
---                                            several frameworks, it is the share in that of its framework.  NULL for
---                                            IDLE.
---   side_cumulative_ratio  REAL     ratio    Sum of side_self_ratio from the first position to this one.  NULL for
---                                            IDLE.
---   flops_per_second       REAL     flops/s  Floating point operations over the time of the calls in which they are
---                                            known.  On the side of the device these are calls that launched kernels.
---                                            NULL where there are none.
---   bytes_per_second       REAL     bytes/s  Bytes moved over the time of the calls in which they are known.  On the
---                                            side of the device these are calls that launched kernels.  NULL where
---                                            there are none.
---   tensor_core_ratio      REAL     ratio    Share of kernels on tensor cores in the time of the op on the device, in
---                                            XPlane files.  NULL elsewhere (tb_operator_summary has it), and where the
---                                            names of its kernels do not tell it, as for TPUs and for older profiles of
---                                            TensorFlow.
---   bound_by               TEXT     -        On the device compute or memory: the one that is nearer to its highest
---                                            rate.  That is the rate that the device allows for the number types of
---                                            the inputs.  Ops of PyTorch without counted operations are bound by
---                                            memory.  NULL on the host and where a rate is not known (roofline has
---                                            more).
---   execution_mode         TEXT     -        How the op was run: eager, function or graph.  NULL where that is not
---                                            known.
---   is_idle                INTEGER  -        1 for the row IDLE, else 0.
+--   profile_id         INTEGER  -        The profile: a process or rank.  NULL in the row for all hosts.
+--   host               TEXT     -        Host that it ran on.  ALL_HOSTS in the row for all hosts.
+--   rank               INTEGER  -        Rank of the process.  NULL where it is unknown and in the row for all hosts.
+--   position           INTEGER  -        Place by self_ns among the ops of its side, from 1.  NULL for IDLE.
+--   side               TEXT     -        The side: host or device.
+--   op_type            TEXT     -        Type of the op.  For frameworks without types of ops it is the name, and for
+--                                        IDLE it is IDLE.
+--   op                 TEXT     -        Name of the op, or IDLE.
+--   framework          TEXT     -        Framework that the op is of.  NULL for IDLE.
+--   count              INTEGER  count    Calls (weighed).  For IDLE it is the number of steps, and 0 in XPlane files.
+--   sum_ns             INTEGER  ns       Time of all calls from start to end, with the ops inside (weighed).
+--   mean_ns            INTEGER  ns       Mean time of a call from start to end, with the ops inside.
+--   self_ns            INTEGER  ns       Time of all calls without the ops inside (weighed).
+--   self_error_ns      INTEGER  ns       Error of self_ns where only some steps were recorded (sampling_summary). 0
+--                                        where all were, NULL where too few were.
+--   mean_self_ns       INTEGER  ns       Mean time of a call without the ops inside.
+--   self_ratio         REAL     ratio    Share of self_ns in the self time of its side.  Where a process uses several
+--                                        frameworks, it is the share in that of its framework.  NULL for IDLE.
+--   cumulative_ratio   REAL     ratio    Sum of self_ratio from the first position to this one.  NULL for IDLE.
+--   flops_per_second   REAL     flops/s  Floating point operations over the time of the calls in which they are known.
+--                                        On the side of the device these are calls that launched kernels. NULL where
+--                                        there are none.
+--   bytes_per_second   REAL     bytes/s  Bytes moved over the time of the calls in which they are known.  On the side
+--                                        of the device these are calls that launched kernels.  NULL where there are
+--                                        none.
+--   tensor_core_ratio  REAL     ratio    Share of kernels on tensor cores in the time of the op on the device, in
+--                                        XPlane files.  NULL elsewhere (tb_operator_summary has it), and where the
+--                                        names of its kernels do not tell it, as for TPUs and for older profiles of
+--                                        TensorFlow.
+--   bound_by           TEXT     -        On the device compute or memory: the one that is nearer to its highest rate.
+--                                        That is the rate that the device allows for the number types of the inputs.
+--                                        Ops of PyTorch without counted operations are bound by memory.  NULL on the
+--                                        host and where a rate is not known (roofline has more).
+--   execution_mode     TEXT     -        How the op was run: eager, function or graph.  NULL where that is not known.
+--   is_idle            INTEGER  -        1 for the row IDLE, else 0.
 -- Cost: linear in op_totals, op_shape_totals, kernel_totals and transfers, once these are made.
--- Example: SELECT position, name, side_cumulative_ratio FROM xprof_op_stats WHERE side = 'host';
+-- Example: SELECT position, op, cumulative_ratio FROM xprof_op_stats WHERE side = 'host';
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp._process_groups WHERE host = 'ALL_HOSTS'
 ), xplanes AS MATERIALIZED (
@@ -229,9 +223,9 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
 ), listed AS (
   SELECT profile_id, run_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
     self_error_ns,
-    framework, self_ns / nullif(total(self_ns) OVER of_framework, 0) AS side_self_ratio,
+    framework, self_ns / nullif(total(self_ns) OVER of_framework, 0) AS self_ratio,
     sum(self_ns) OVER (of_framework ORDER BY self_ns DESC, name, op_type, execution_mode)
-      / nullif(total(self_ns) OVER of_framework, 0) AS side_cumulative_ratio,
+      / nullif(total(self_ns) OVER of_framework, 0) AS cumulative_ratio,
     1e9 * flops / nullif(flops_ns, 0) AS flops_per_second, 1e9 * bytes / nullif(bytes_ns, 0) AS bytes_per_second,
     ideal_ns / nullif(flops_ns, 0) AS ideal_ratio, tensor_core_ns / nullif(sum_ns, 0) AS tensor_core_ratio,
     execution_mode, 0 AS is_idle
@@ -256,7 +250,7 @@ SELECT
   listed.position AS position,
   listed.side AS side,
   coalesce(listed.op_type, listed.name) AS op_type,
-  listed.name AS name,
+  listed.name AS op,
   listed.framework AS framework,
   CAST(round(listed.count) AS INTEGER) AS count,
   CAST(listed.sum_ns AS INTEGER) AS sum_ns,
@@ -264,8 +258,8 @@ SELECT
   CAST(listed.self_ns AS INTEGER) AS self_ns,
   CAST(listed.self_error_ns AS INTEGER) AS self_error_ns,
   CAST(listed.self_ns / nullif(listed.count, 0) AS INTEGER) AS mean_self_ns,
-  listed.side_self_ratio AS side_self_ratio,
-  listed.side_cumulative_ratio AS side_cumulative_ratio,
+  listed.self_ratio AS self_ratio,
+  listed.cumulative_ratio AS cumulative_ratio,
   listed.flops_per_second AS flops_per_second,
   listed.bytes_per_second AS bytes_per_second,
   listed.tensor_core_ratio AS tensor_core_ratio,

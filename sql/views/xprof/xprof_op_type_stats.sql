@@ -26,7 +26,7 @@
 WITH hosts AS MATERIALIZED ( -- of runs of several
   SELECT member_id AS profile_id, run_id FROM temp._process_groups WHERE host = 'ALL_HOSTS'
 ), by_name AS MATERIALIZED (
-  SELECT profile_id, side, op_type, framework, name, count, 1.0 * self_ns AS self_ns, self_error_ns,
+  SELECT profile_id, side, op_type, framework, op AS name, count, 1.0 * self_ns AS self_ns, self_error_ns,
     execution_mode, is_idle
   FROM temp.xprof_op_stats WHERE profile_id IS NOT NULL
 ), by_type AS (

@@ -18,7 +18,7 @@
 --   step_count    INTEGER  count  Steps that count.
 --   sum_ns        INTEGER  ns     What these steps spent on the part.  It is weighed where ops or the work of devices
 --                                 were recorded in some steps only, so that it speaks for all.
---   ratio         REAL     ratio  Share of sum_ns in what the steps took (weighed).
+--   sum_ratio     REAL     ratio  Share of sum_ns in what the steps took (weighed).
 --   mean_ns       INTEGER  ns     Mean time of the part in a step.
 --   stddev_ns     INTEGER  ns     Standard deviation of the time of the part in a step, as that of a sample.
 --   min_ns        INTEGER  ns     The shortest time of the part in a step.
@@ -32,7 +32,7 @@
 -- hosts it has the parts of one of them, whichever that is.  XProf leaves out the first and the last of more than five
 -- steps.
 -- Not weighed: step_count, sum_ns.  They are of the steps that are told, as in step_breakdown.
--- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
+-- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, sum_ratio FROM xprof_step_statistics;
 WITH parts(position, part) AS (
   VALUES (0, 'step'), (1, 'device_compute'), (2, 'device_to_device'), (3, 'device_collectives'), (4, 'host_compute'),
     (5, 'kernel_launch'), (6, 'input'), (7, 'output'), (8, 'compile'), (9, 'other'), (11, 'kernel'), (12, 'memcpy'),
@@ -65,7 +65,7 @@ SELECT
   known.part AS part,
   count(*) AS step_count,
   CAST(sum(known.part_ns * known.weight) AS INTEGER) AS sum_ns,
-  sum(known.part_ns * known.weight) / nullif(sum(known.dur_ns * known.weight), 0) AS ratio,
+  sum(known.part_ns * known.weight) / nullif(sum(known.dur_ns * known.weight), 0) AS sum_ratio,
   CAST(round(avg(known.part_ns)) AS INTEGER) AS mean_ns,
   CAST(round(stddev(known.part_ns)) AS INTEGER) AS stddev_ns,
   min(known.part_ns) AS min_ns,

@@ -3,30 +3,29 @@
 -- Ten rows for each process with ops that launched work on devices, and ten more for all hosts of a run that has
 -- several. Those have ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of xprof_op_stats, of
 -- measured steps and weighed.  In XPlane (profiles.has_xplane_kernels) they are those that kernels name.
---   profile_id                  INTEGER  -        The profile: a process or rank.  NULL in the rows for all hosts.
---   host                        TEXT     -        Host that it ran on.  ALL_HOSTS in the rows for all hosts.
---   rank                        INTEGER  -        Rank of the process.  NULL where it is unknown and in the rows for
---                                                 all hosts.
---   run_id                      INTEGER  -        The run, as in runs.
---   position                    INTEGER  -        Place by self_ns, from 1 for the longest.
---   op_type                     TEXT     -        Type of the op that launched it, and its name where ops have no
---                                                 types.
---   op_name                     TEXT     -        Name of the op that launched it.
---   count                       INTEGER  count    Calls of the op that launched work.  In XPlane it is the count of the
---                                                 kernel that the op launched most often.
---   self_ns                     INTEGER  ns       Time of its kernels, and of its copies and fills where the source
---                                                 does not name ops of kernels.
---   self_ratio                  REAL     ratio    Share of self_ns in that of all ops.
---   cumulative_ratio            REAL     ratio    Sum of self_ratio with all rows before.
---   flops_per_second            REAL     flops/s  Operations by time on devices, in calls with known operations.
---                                                 NULL where there are none.
---   is_op_tensor_core_eligible  INTEGER  -        1 where one of its kernels could have used tensor cores, else 0.
---                                                 NULL where that is not known.
---   uses_tensor_core            INTEGER  -        1 where one of its kernels used tensor cores, else 0.  NULL where
---                                                 that is not known.
+--   profile_id               INTEGER  -        The profile: a process or rank.  NULL in the rows for all hosts.
+--   host                     TEXT     -        Host that it ran on.  ALL_HOSTS in the rows for all hosts.
+--   rank                     INTEGER  -        Rank of the process.  NULL where it is unknown and in the rows for all
+--                                              hosts.
+--   run_id                   INTEGER  -        The run, as in runs.
+--   position                 INTEGER  -        Place by self_ns, from 1 for the longest.
+--   op_type                  TEXT     -        Type of the op that launched it, and its name where ops have no types.
+--   op                       TEXT     -        Name of the op that launched it.
+--   count                    INTEGER  count    Calls of the op that launched work.  In XPlane it is the count of the
+--                                              kernel that the op launched most often.
+--   self_ns                  INTEGER  ns       Time of its kernels, and of its copies and fills where the source does
+--                                              not name ops of kernels.
+--   self_ratio               REAL     ratio    Share of self_ns in that of all ops.
+--   cumulative_ratio         REAL     ratio    Sum of self_ratio with all rows before.
+--   flops_per_second         REAL     flops/s  Operations by time on devices, in calls with known operations. NULL
+--                                              where there are none.
+--   is_tensor_core_eligible  INTEGER  -        1 where one of its kernels could have used tensor cores, else 0. NULL
+--                                              where that is not known.
+--   uses_tensor_core         INTEGER  -        1 where one of its kernels used tensor cores, else 0.  NULL where that
+--                                              is not known.
 -- All of them, with those on hosts, are in xprof_op_stats.
 -- Cost: linear in op_totals and kernel_totals, once these are made.  A look at ops with known operations.
--- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;
+-- Example: SELECT position, op, self_ratio, uses_tensor_core FROM xprof_top_device_ops;
 WITH xplanes AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE has_xplane_kernels = 1
 ), windows AS MATERIALIZED (
@@ -89,13 +88,13 @@ SELECT
   run_id AS run_id,
   position AS position,
   coalesce(op_type, op_name) AS op_type,
-  op_name AS op_name,
+  op_name AS op,
   CAST(round(count) AS INTEGER) AS count,
   CAST(self_ns AS INTEGER) AS self_ns,
   self_ratio AS self_ratio,
   cumulative_ratio AS cumulative_ratio,
   1e9 * flops / nullif(flops_ns, 0) AS flops_per_second,
-  tensor_core_eligible AS is_op_tensor_core_eligible,
+  tensor_core_eligible AS is_tensor_core_eligible,
   uses_tensor_core AS uses_tensor_core
 FROM listed WHERE position <= 10
 ORDER BY run_id, profile_id, position
