@@ -49,7 +49,7 @@ if [ "$framework" = pytorch ]; then
   show "The steps; times and all that follows are of those after the warm-up" \
     "SELECT step_count AS steps, warmup_count AS warm_up, round(median_ns / 1e6, 1) AS median_ms,
   round(max_ns / 1e6, 1) AS longest_ms, round(steps_per_second, 1) AS per_second,
-  round(100 * in_input_ratio, 1) AS input_percent, round(100 * in_optimizer_ratio, 1) AS optimizer_percent,
+  round(100 * input_ratio, 1) AS input_percent, round(100 * in_optimizer_ratio, 1) AS optimizer_percent,
   round(ops_per_step) AS ops_per_step FROM step_summary"
 else # of Keras, what passes between the batches is loading as a rule
   show "The steps; times are of those after the warm-up" \

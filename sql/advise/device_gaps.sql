@@ -64,8 +64,8 @@ SELECT
       iif(sums.gap_count = sums.weight, 'gap', 'gaps'), sums.each, format_ns(sums.longest_ns))
     || coalesce(', most before ' || most.op_name, '')
     || coalesce(' (' || most.location || ')', '')
-    || CASE WHEN busy.number IS NULL THEN '' ELSE format('; it works for %.0f %% of a step on average, and for %.0f %% '
-      || 'of step %d', 100 * busy.mean_ratio, 100 * busy.ratio, busy.number) END AS message,
+    || CASE WHEN busy.number IS NULL THEN '' ELSE format('; something runs there for %.0f %% of a step on '
+      || 'average, and for %.0f %% of step %d', 100 * busy.mean_ratio, 100 * busy.ratio, busy.number) END AS message,
   sums.idle_ns / sums.step_ns AS value,
   0.05 AS threshold,
   CAST(sums.idle_ns AS INTEGER) AS saves_ns,

@@ -2,7 +2,7 @@
 --
 -- For each profile the share of the measured steps (no warm-up) that waited for input (_input_waits): of PyTorch the
 -- outermost input_events of the steps' own thread, such as the DataLoader's __next__, which are recorded in every step,
--- as step_summary.in_input_ratio has it; of tf.data also where another thread waits for the next element.  Work that
+-- as step_summary.input_ratio has it; of tf.data also where another thread waits for the next element.  Work that
 -- loader processes or threads do meanwhile does not count, since nobody waits for it.
 -- Thresholds: 5 % is moderately and 20 % highly input-bound, as in the TensorFlow 2 Profiler; critical only when that
 -- is a millisecond per step or more and ten steps were measured.  Where the loader has worker processes already, which

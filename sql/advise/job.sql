@@ -146,7 +146,7 @@ WITH settings AS MATERIALIZED (
   FROM waits JOIN settings WHERE position = 1 AND ratio > wait_ratio
   UNION ALL
   SELECT run_id, 5, 'memory', coalesce(available < left_ratio * (available + all_resident), 0),
-    'memory: ' || format_bytes(resident) || ' held at most'
+    'memory: ' || format_bytes(resident) || ' resident at most'
       || CASE WHEN resident_count > 1 THEN ' by ' || largest || ', the largest of ' || resident_count || ' processes'
       ELSE '' END
       || coalesce(', ' || format_bytes(available) || ' left on '

@@ -34,7 +34,7 @@ SELECT
   CAST(launching.launch_ns - 0.03 * fed.step_ns AS INTEGER) AS saves_ns,
   'Give each device threads of its own that launch: TF_GPU_THREAD_MODE=gpu_private (TF_GPU_THREAD_COUNT=2), and let '
     || 'the input pipeline have fewer: options.threading.private_threadpool_size.' AS suggestion,
-  'SELECT number, dur_ns, runtime_ns FROM temp.step_breakdown WHERE profile_id = ' || fed.profile_id
+  'SELECT number, dur_ns, launch_ns FROM temp.step_breakdown WHERE profile_id = ' || fed.profile_id
     || ' ORDER BY 3 DESC LIMIT 20' AS evidence
 FROM fed JOIN launching ON launching.profile_id = fed.profile_id
 JOIN temp._process_names AS processes ON processes.profile_id = fed.profile_id

@@ -19,7 +19,7 @@
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'stragglers';
 WITH parts AS ( -- of a step, on average
   SELECT profile_id, sum(sample_weight) AS weight, sum(op_ns * sample_weight) / sum(sample_weight) AS op_ns,
-    sum(input_ns * sample_weight) / sum(sample_weight) AS input_ns,
+    sum(loading_ns * sample_weight) / sum(sample_weight) AS input_ns,
     sum(outside_ns * sample_weight) / sum(sample_weight) AS outside_ns
   FROM temp.step_op_time GROUP BY profile_id
 ), ranks AS MATERIALIZED (
@@ -116,7 +116,7 @@ SELECT
     WHEN 'device' THEN 'Give every device the same work: batches of one length, experts and stages of one size; where '
       || 'it has the same, look at its clock and temperature.'
     ELSE 'Look for other load on its host, a slower clock, or its network.' END AS suggestion,
-  'SELECT rank, number, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
+  'SELECT rank, number, op_ns, loading_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
     AS evidence
 FROM explained AS late
 JOIN step_time ON step_time.profile_id = late.profile_id
@@ -132,7 +132,7 @@ SELECT
   CAST(even_ns * step_count AS INTEGER) AS saves_ns,
   'Give all ranks the same work in each step: batches of one length or number of tokens, sorted into buckets; where '
     || 'they have that, other load on their hosts makes now one late, now another.' AS suggestion,
-  'SELECT rank, number, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
+  'SELECT rank, number, op_ns, loading_ns, wait_ns, outside_ns FROM temp.step_op_time ORDER BY number, rank LIMIT 50'
     AS evidence
 FROM turns WHERE even_ns * step_count >= 0.10 * all_ns
 ORDER BY saves_ns DESC, subject

@@ -1,5 +1,5 @@
--- Busy and idle
--- How much of the time devices compute, do something else, or nothing.
+-- Device time, as HolisticTraceAnalysis divides it
+-- From the first work on a device to the last: how much it computes, does something else, or nothing.
 -- page: devices 5
 -- chart: hstack
 -- label: device

@@ -1,5 +1,6 @@
 -- How busy the devices are
--- Utilization is the share of time with a kernel; SM efficiency and occupancy say how well those fill the device.
+-- Busy is the share of the time of all steps with a kernel (utilization_ratio); SM efficiency and occupancy say how
+-- well those fill the device.
 -- page: overview 40
 -- chart: table
 -- empty: No work on devices was recorded.

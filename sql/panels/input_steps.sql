@@ -8,7 +8,7 @@
 -- empty: No input pipeline was recorded.
 SELECT profile_id, rank, number, (SELECT is_warmup FROM temp.steps WHERE steps.id = step_id) AS is_warmup,
   dur_ns, input_ns,
-  input_ratio, wait_ns, copy_ns
+  input_ratio, copy_ns, untold_ns
 FROM temp.input_steps
 WHERE (:profile_id IS NULL OR profile_id = :profile_id)
   AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)

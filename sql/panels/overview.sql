@@ -1,14 +1,12 @@
 -- What bounds the steps
--- Shares of the step time, as the overviews of the TensorFlow 2 and PyTorch profilers have them; of several hosts
--- all together, too.
+-- Shares of the step time. Each moment counts once, from kernels to other; waiting for input may go on beside them. Of
+-- several hosts all together, too.
 -- page: overview 18
 -- chart: facts
 -- empty: There are no steps: an optimizer, prof.step(), StepTraceAnnotation or Trace(step_num=i, _r=1) makes them.
 SELECT profile_id, rank, host, verdict, step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns,
-  device_compute_ratio, device_to_device_ratio, device_collectives_ratio, host_compute_ratio, kernel_launch_ratio,
-  input_ratio, output_ratio, compile_ratio, other_ratio, idle_ratio, kernel_ratio, memcpy_ratio, memset_ratio,
-  data_loader_ratio, utilization_ratio, sm_efficiency_ratio, occupancy_ratio, tensor_core_ratio, half_precision_ratio,
-  host_op_ratio, device_op_ratio, host_eager_ratio
+  input_ratio, kernel_ratio, copy_ratio, communication_ratio, launch_ratio, data_loader_ratio, host_ratio, other_ratio,
+  utilization_ratio, sm_efficiency_ratio, occupancy_ratio, tensor_core_ratio
 FROM temp.overview
 WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND step_count > 0
 ORDER BY profile_id IS NOT NULL, profile_id, run_id LIMIT 100

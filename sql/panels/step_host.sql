@@ -4,10 +4,10 @@
 -- page: steps 5
 -- chart: stack
 -- x: number
--- y: op_ns input_ns wait_ns outside_ns
+-- y: op_ns loading_ns wait_ns outside_ns
 -- step: number
 -- empty: There are no steps whose ops were recorded.
-SELECT profile_id, rank, number, dur_ns AS host_ns, op_ns, input_ns, wait_ns, outside_ns FROM temp.step_op_time
+SELECT profile_id, rank, number, dur_ns, op_ns, loading_ns, wait_ns, outside_ns FROM temp.step_op_time
 WHERE (:profile_id IS NULL OR profile_id = :profile_id)
   AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)
 ORDER BY profile_id, number LIMIT 20000

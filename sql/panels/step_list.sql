@@ -5,7 +5,7 @@
 -- step: number
 -- empty: There are no steps.
 SELECT on_host.profile_id AS profile_id, rank, on_host.number AS number, coalesce(pace_ns, net_ns) AS dur_ns,
-  net_ns AS host_ns, op_ns, input_ns, wait_ns, outside_ns, optimizer_ns, op_count,
+  net_ns, op_ns, loading_ns, wait_ns, outside_ns, optimizer_ns, op_count,
   on_host.sample_weight AS sample_weight
 FROM temp.step_op_time AS on_host JOIN temp.steps ON steps.id = step_id
 WHERE (:profile_id IS NULL OR on_host.profile_id = :profile_id)

@@ -9,17 +9,16 @@
 WITH parts AS MATERIALIZED (
   SELECT * FROM temp.step_breakdown
   WHERE (:profile_id IS NULL OR profile_id = :profile_id)
-    AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
+    AND is_warmup = 0
 )
 SELECT profile_id, number, part, sum_ns FROM (
-  SELECT profile_id, number, 1 AS place, 'kernel' AS part, kernel_ns AS sum_ns FROM parts
-  UNION ALL SELECT profile_id, number, 2, 'memcpy', memcpy_ns FROM parts
-  UNION ALL SELECT profile_id, number, 3, 'memset', memset_ns FROM parts
-  UNION ALL SELECT profile_id, number, 4, 'communication', communication_ns FROM parts
-  UNION ALL SELECT profile_id, number, 5, 'runtime', runtime_ns FROM parts
-  UNION ALL SELECT profile_id, number, 6, 'data loader', data_loader_ns FROM parts
-  UNION ALL SELECT profile_id, number, 7, 'cpu', cpu_ns + rest_ns - outside_ns FROM parts
-  UNION ALL SELECT profile_id, number, 8, 'rest', outside_ns FROM parts
+  SELECT profile_id, number, 1 AS place, 'kernels' AS part, kernel_ns AS sum_ns FROM parts
+  UNION ALL SELECT profile_id, number, 2, 'copies', copy_ns FROM parts
+  UNION ALL SELECT profile_id, number, 3, 'communication', communication_ns FROM parts
+  UNION ALL SELECT profile_id, number, 4, 'launching', launch_ns FROM parts
+  UNION ALL SELECT profile_id, number, 5, 'data loader', data_loader_ns FROM parts
+  UNION ALL SELECT profile_id, number, 6, 'host', host_ns FROM parts
+  UNION ALL SELECT profile_id, number, 7, 'other', other_ns FROM parts
 )
 WHERE sum_ns IS NOT NULL
 ORDER BY profile_id, number, place LIMIT 200000

@@ -188,9 +188,10 @@ def test_keras_callback():
             steps, ranges = steps_of(directory), counts_of_ranges(directory)
             assert [step["number"] for step in steps] == list(range(20)) and steps[0]["origin"] == "keras", steps
             assert {name: ranges.get(name) for name in stretches} == stretches, ranges
-            epochs = capturing.query(directory, "SELECT epoch, step_count, evaluation_ns > 0 AS evaluates, input_ns, "
-                                                "dur_ns >= evaluation_ns AS is_whole FROM epoch_summary ORDER BY 1")
-            assert epochs == [{"epoch": epoch, "step_count": 10, "evaluates": 1, "input_ns": None, "is_whole": 1}
+            epochs = capturing.query(directory, "SELECT epoch, step_count, evaluation_ns > 0 AS evaluates, "
+                                                "input_phase_ns, dur_ns >= evaluation_ns AS is_whole "
+                                                "FROM epoch_summary ORDER BY 1")
+            assert epochs == [{"epoch": epoch, "step_count": 10, "evaluates": 1, "input_phase_ns": None, "is_whole": 1}
                               for epoch in range(2)], epochs
             evaluation = ("WITH measured AS (SELECT start_ns, net_ns FROM steps WHERE NOT is_warmup), evaluated AS ("
                           "SELECT total(dur_ns) AS ns FROM ranges WHERE name IN ('keras.evaluate', 'keras.predict') "

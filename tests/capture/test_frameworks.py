@@ -146,7 +146,7 @@ def test_jax():
         compiled = capturing.query(directory, "SELECT name, kind, dur_ns / 1e6 AS ms FROM compilations")
         assert [(row["name"], row["kind"]) for row in compiled] == [("backend_compile: step", "xla")], compiled
         assert 0.5 < compiled[0]["ms"] < 2, compiled
-        unknown = capturing.query(directory, "SELECT in_input_ratio AS input, ops_per_step AS ops FROM step_summary")
+        unknown = capturing.query(directory, "SELECT input_ratio AS input, ops_per_step AS ops FROM step_summary")
         assert unknown == [{"input": None, "ops": None}], unknown
         directory, _, _ = here.run("marked", JAX.replace("'marked' in sys.argv", "True"))
         steps = steps_of(directory)

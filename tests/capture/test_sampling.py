@@ -90,7 +90,7 @@ def check_sums(directory):
     """What recording took is in no part of a step, and the parts add up to the step without it."""
     for sum_ns, whole_ns in query(
         directory,
-        """SELECT op_ns + input_ns + wait_ns + outside_ns, dur_ns - recording_ns FROM step_op_time
+        """SELECT op_ns + loading_ns + wait_ns + outside_ns, dur_ns - recording_ns FROM step_op_time
         UNION ALL SELECT sum(net_ns), (SELECT net_ns FROM steps WHERE id = step_id) FROM step_phases
         WHERE step_id IN (SELECT id FROM steps WHERE ops_recorded = 1) GROUP BY step_id""",
     ):
@@ -386,7 +386,7 @@ def test_parts_of_steps():
         capturing.run(directory, ["-c", program, str(STEPS), "1"], ops="sampled", overhead=1)
         recorded = dict(query(directory, "SELECT id, ops_recorded FROM steps"))
         columns = "step_id, dur_ns, cpu_ns, rest_ns, host_compute_ns, other_ns"
-        parts = query(directory, "SELECT %s FROM step_breakdown" % columns)
+        parts = query(directory, "SELECT %s FROM _step_parts" % columns)
         assert len(parts) == STEPS and set(recorded.values()) == {0, 1}, recorded
         for step, dur_ns, cpu_ns, rest_ns, *others in parts:
             assert others == [cpu_ns, rest_ns], (step, cpu_ns, rest_ns, others)

@@ -55,7 +55,7 @@ def test_steps_of_pods(_folder):
                 if has_device and tool == "pod_viewer":
                     continue  # from the first to the last kernel of the step: nothing of the host counts there
                 assert abs(row["dur_ns"] - whole) <= slack, (name, row, whole)
-                copies = query(path, f"SELECT memcpy_ns FROM step_breakdown WHERE step_id = {row['step_id']}")
+                copies = query(path, f"SELECT memcpy_ns FROM _step_parts WHERE step_id = {row['step_id']}")
                 here = {part: row[part + "_ns"] for part in PARTS.values()}
                 # Copies of GPUs are compute there.
                 here["input"] -= copies[0]["memcpy_ns"] - here["output"] - here["device_to_device"]
@@ -131,7 +131,7 @@ def test_compiling(folder):
                                work("train", 200, 100, _r=1, step_num=1), work("compile_loss/mul:Mul", 210, 20),
                                work("XlaCompile", 500, 10)])])))
     check([(row["number"], row["dur_ns"], row["cpu_ns"], row["host_compute_ns"], row["compile_ns"], row["input_ns"],
-            row["other_ns"]) for row in query(run, "SELECT * FROM step_breakdown")],
+            row["other_ns"]) for row in query(run, "SELECT * FROM _step_parts")],
           [(0, 100_000, 70_000, 17_000, 53_000, 10_000, 20_000), (1, 100_000, 20_000, 20_000, 0, 0, 80_000)], "steps")
     check([(row["name"], row["kind"], row["number"]) for row in query(
         run, "SELECT compilations.name, kind, number FROM compilations LEFT JOIN (SELECT id AS key, number FROM steps) "
@@ -157,7 +157,7 @@ def test_tracing(folder):
                                work("train", 200, 100, _r=1, step_num=1), work("loss", 210, 20),
                                work("tf.function-graph_building_2", 240, 20)])])))
     check([(row["number"], row["host_compute_ns"], row["compile_ns"], row["other_ns"])
-           for row in query(run, "SELECT * FROM step_breakdown")],
+           for row in query(run, "SELECT * FROM _step_parts")],
           [(0, 30_000, 50_000, 20_000), (1, 40_000, 0, 60_000)], "steps of functions")
     check([(row["number"], row["compile_ns"], row["count"], row["inductor_ns"])
            for row in query(run, "SELECT * FROM compilation_summary")], [(0, 50_000, 2, 0)], "compilation_summary")

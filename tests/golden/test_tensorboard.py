@@ -22,7 +22,7 @@ STEPS = {
     9: (98504, 1937, 87, 0, 2788, 62690, 15025, 1141),
     10: (98641, 1798, 88, 0, 3381, 48185, 12773, 1117),
 }
-PARTS = ("kernel", "memcpy", "memset", "communication", "runtime", "data_loader", "cpu", "rest")
+PARTS = ("kernel", "memcpy", "memset", "communication", "runtime", "data_loader", "cpu", "other")
 
 
 def opened(engine):
@@ -34,15 +34,15 @@ def opened(engine):
 def test_overview(engine):
     connection = opened(engine)
     columns = ", ".join(f"{part}_ns / 1000" for part in PARTS)
-    rows = connection.values(f"SELECT number, dur_ns / 1000, {columns} FROM step_breakdown")
+    rows = connection.values(f"SELECT number, dur_ns / 1000, {columns} FROM tb_step_breakdown")
     assert {row[0]: tuple(row[2:]) for row in rows} == STEPS, rows
     assert all(row[1] == sum(row[2:]) for row in rows)
-    assert connection.values("SELECT CAST(round(avg(dur_ns) / 1000) AS INTEGER) FROM step_breakdown") == [(177592,)]
-    shares = connection.values("SELECT round(100.0 * sum(data_loader_ns) / sum(dur_ns), 1) FROM step_breakdown")
+    assert connection.values("SELECT CAST(round(avg(dur_ns) / 1000) AS INTEGER) FROM tb_step_breakdown") == [(177592,)]
+    shares = connection.values("SELECT round(100.0 * sum(data_loader_ns) / sum(dur_ns), 1) FROM tb_step_breakdown")
     assert shares == [(33.4,)], shares
     rows = connection.values("SELECT mean_step_ns / 1000, round(100 * data_loader_ratio, 1), round(100 * "
                              "utilization_ratio, 2), round(100 * sm_efficiency_ratio, 2), round(100 * occupancy_ratio, "
-                             "2), tensor_core_ratio FROM overview")
+                             "2), tensor_core_ratio FROM tb_overview")
     assert rows == [(177592, 33.4, 55.51, 54.68, 49.13, 0.0)], rows
     rows = connection.values("SELECT mean_ns / 1000 FROM xprof_step_statistics WHERE part IN ('kernel', 'memcpy', "
                              "'memset', "

@@ -220,11 +220,11 @@ def test_steps(folder):
     collectives, 0.09 of infeed, 0.04 of outfeed and 0.11 of nothing. Here the copies and collectives that go on beside
     the ops count, too: all-gather-start is there from 640 to 810 us."""
     run = made(folder)
-    for row in query(run, "SELECT * FROM step_breakdown"):
+    for row in query(run, "SELECT * FROM xprof_step_breakdown"):
         check([row[name + "_ns"] for name in ("device_compute", "device_collectives", "input", "output", "other",
                                               "kernel_launch", "host_compute", "dur")],
               [500_000, 170_000, 90_000, 40_000, 100_000, 0, 0, 900_000], "parts")
-    overview = query(run, "SELECT * FROM overview")[0]
+    overview = query(run, "SELECT * FROM xprof_overview")[0]
     check((overview["step_count"], overview["mean_step_ns"], overview["verdict"]), (3, 900_000,
           "moderately input-bound"), "overview")
     close(overview["input_ratio"], 0.1, "input")

@@ -293,7 +293,7 @@ def test_step_breakdown(_directory):
     for name, path in recordings():
         if name == "gpu_edge_a":
             continue  # its times are less than what is lost by rounding
-        here = [row for row in query(path, "SELECT * FROM step_breakdown")]
+        here = [row for row in query(path, "SELECT * FROM _step_parts")]
         for steps in golden_steps(name).values():
             for total, parts in steps:
                 slack = 20  # pieces begin and end at whole nanoseconds here
@@ -340,7 +340,7 @@ def test_steps_cut_by_cause(directory):
                 line(4, "other", [work("nobody:Op", 60, 130)])]),
             plane("/device:GPU:0", [line(1, "Stream #1(Compute)", [work("matmul", 50, 40, correlation_id=3)], 0)])))
     check([(row["number"], row["dur_ns"], row["kernel_ns"], row["kernel_launch_ns"], row["host_compute_ns"],
-            row["input_ns"], row["other_ns"]) for row in query(run, "SELECT * FROM step_breakdown")],
+            row["input_ns"], row["other_ns"]) for row in query(run, "SELECT * FROM _step_parts")],
           [(0, 100_000, 40_000, 20_000, 0, 0, 40_000), (1, 100_000, 0, 0, 0, 0, 100_000)], "steps")
 
 

@@ -419,7 +419,7 @@ def test_thinned():
             SELECT count(*) FILTER (WHERE (kernel_ns IS NULL) <> (weight IS 0 AND has_work = 0
                      OR step_id IN (SELECT step_id FROM _calibration_steps))) AS wrong,
                    count(*) FILTER (WHERE kernel_ns IS NULL) AS unknown,
-                   count(*) FILTER (WHERE cpu_ns IS NOT NULL AND kernel_ns IS NULL) AS half
+                   count(*) FILTER (WHERE host_ns IS NOT NULL AND kernel_ns IS NULL) AS half
             FROM step_breakdown LEFT JOIN _thinned_steps USING (profile_id, step_id)""")
         assert parts["wrong"] == 0 and parts["unknown"] > 50 and parts["half"] == 0, parts
         for name in ("kernels", "by_form", "by_op", "calls"):

@@ -51,7 +51,7 @@ def test_collectives_by_copies(engine):
     assert rows == [("_allgather_base", "copies", None, 16_000_000, 700_000, 20e9)] * 3, rows
     rows = connection.values("SELECT count(*), count(collective_id), count(DISTINCT collective_id) FROM transfers")
     assert rows == [(24, 21, 3)], rows
-    rows = connection.values("SELECT kernel_ns, memcpy_ns, communication_ns FROM step_breakdown")
+    rows = connection.values("SELECT kernel_ns, copy_ns, communication_ns FROM step_breakdown")
     assert rows == [(300_000, 50_000, 700_000)] * 3, rows
     ((computing, alone, count, size),) = connection.values(
         "SELECT computation_ns, communication_ns, collective_count, bytes FROM tb_distributed_summary")
@@ -500,7 +500,7 @@ def test_pace(engine):
     assert connection.values("SELECT dur_ns, pace_ns FROM steps") == [
         (490_000, 1_990_000), (490_000, 2_000_000), (490_000, 2_000_000)]
     # What is a share of the host's time is told beside that time.
-    ((host, in_ops, ops),) = connection.values("SELECT host_ns, in_ops_ratio, (SELECT sum(dur_ns) FROM ops WHERE "
+    ((host, in_ops, ops),) = connection.values("SELECT net_ns, in_ops_ratio, (SELECT sum(dur_ns) FROM ops WHERE "
                                                "category = 'op') FROM step_summary")
     assert host == 490_000 and abs(3 * host * in_ops - ops) <= 3, (host, in_ops, ops)
     ((mean,),) = connection.values("SELECT mean_step_ns FROM overview WHERE profile_id IS NOT NULL")
@@ -618,9 +618,9 @@ def test_marks_are_no_ops(engine):
         span("python_function", "train.py(7): load", begin + 300_000, 650_000)]))
     bare = opened(engine, trace(lambda begin: []))
     for sql in ("SELECT op_count FROM profile_summary", "SELECT title, text FROM run_summary WHERE title <> 'run'",
-                "SELECT host_compute_ratio, other_ratio FROM overview", "SELECT outside_ratio FROM step_summary"):
+                "SELECT host_ratio, other_ratio FROM overview", "SELECT outside_ratio FROM step_summary"):
         assert marked.values(sql) == bare.values(sql), (sql, marked.values(sql), bare.values(sql))
-    rows = marked.values("SELECT cpu_ns, marks_ns, rest_ns FROM step_breakdown LIMIT 1")
+    rows = marked.values("SELECT cpu_ns, marks_ns, rest_ns FROM _step_parts LIMIT 1")
     assert rows == [(850_000, 650_000, 140_000)], rows
     # what goes on from the first step to the last is part of each
     one = opened(engine, steps(40, 20_000, lambda number, begin: []) + [

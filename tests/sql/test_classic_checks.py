@@ -127,7 +127,7 @@ def main():
     ((severity, message),) = said(profile, "job")
     check((severity, message) == (
         "warning", "CPU: 2.50 processors used on average by 6 processes; the busiest machine, node1, is 96 % busy; "
-        "memory: 6000000000.0 B held at most by process 106, the largest of 6 processes, 100000000000.0 B left on "
+        "memory: 6000000000.0 B resident at most by process 106, the largest of 6 processes, 100000000000.0 B left on "
         "node0 at least"), message)
 
     # The thread that trains had no processor; of a worker, which has no steps, that says nothing, nor does it of what

@@ -274,10 +274,10 @@ def test_steps(hand, view, what):
             abs(summary[name] - value) < 1e-6 * value,
             f"{what}: step_summary.{name} is {summary[name]} instead of {value}",
         )
-    ratios = [summary[name] for name in ("in_ops_ratio", "in_input_ratio", "in_wait_ratio", "outside_ratio")]
+    ratios = [summary[name] for name in ("in_ops_ratio", "input_ratio", "in_wait_ratio", "outside_ratio")]
     check(abs(sum(ratios) - 1) < 0.01 and min(ratios) >= 0, f"{what}: the parts of step_summary are {ratios}")
     for row in view("step_op_time"):
-        parts = [row[name] for name in ("op_ns", "input_ns", "wait_ns", "outside_ns")]
+        parts = [row[name] for name in ("op_ns", "loading_ns", "wait_ns", "outside_ns")]
         check(sum(parts) == row["dur_ns"] and min(parts) >= 0, f"{what}: the parts of step {row['number']} are {parts}")
     loading = collections.Counter()
     for op, row in hand.ops.items():

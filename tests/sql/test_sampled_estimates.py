@@ -63,7 +63,7 @@ SUMS = """
 SELECT profile_id, 'phases' AS part, sum(sum_ns) AS x, (SELECT sum(net_ns) FROM steps AS s
   WHERE is_warmup = 0 AND s.profile_id = p.profile_id) AS e
 FROM phase_summary AS p GROUP BY profile_id
-UNION ALL SELECT profile_id, 'host ' || number, op_ns + input_ns + wait_ns + outside_ns, dur_ns - recording_ns
+UNION ALL SELECT profile_id, 'host ' || number, op_ns + loading_ns + wait_ns + outside_ns, dur_ns - recording_ns
 FROM step_op_time WHERE recording_ns IS NOT NULL
 UNION ALL SELECT profile_id, 'parts of ' || step_id, host_compute_ns + other_ns, net_ns FROM _weighed_steps
 JOIN (SELECT id AS step_id, net_ns FROM steps WHERE recording_ns > 0) USING (step_id)

@@ -260,7 +260,7 @@ def test_compilations(engine):
     rows = connection.values("SELECT name, kind FROM compilations ORDER BY start_ns LIMIT 3")
     assert rows == [("_compile.compile_inner", "dynamo"), ("_compile.compile_inner", "dynamo"),
                     ("compile_fx_inner", "inductor")], rows
-    rows = connection.values("SELECT number, cpu_ns, host_compute_ns, compile_ns FROM step_breakdown")
+    rows = connection.values("SELECT number, cpu_ns, host_compute_ns, compile_ns FROM _step_parts")
     assert rows == [(0, 7000, 0, 7000), (1, 18, 18, 0), (2, 500, 0, 500)], rows  # those of no name are ops
     connection = opened(engine, events[:3])
     assert connection.values("SELECT * FROM compilation_summary") == []
@@ -382,7 +382,7 @@ def test_run_summary(engine):
     assert told["steps"].startswith(f"3, median {median}, 95 % within {p95}, 995 a second, 95.0 µs between them"), told
     assert told["step times"] == "▁▅█  900 µs … 920 µs", told
     assert told["ops"] == "aten::mm 75 %, aten::add 25 % of the op time", told
-    shares = connection.values("SELECT 100.0 * sum(kernel_ns) / sum(dur_ns), 100.0 * sum(rest_ns) / sum(dur_ns) "
+    shares = connection.values("SELECT 100.0 * sum(kernel_ns) / sum(dur_ns), 100.0 * sum(other_ns) / sum(dur_ns) "
                                "FROM step_breakdown")[0]
     assert told["time"].startswith(f"other {shares[1]:.0f} %, kernels {shares[0]:.0f} %, host "), (told, shares)
     busy = connection.values("SELECT 100 * utilization_ratio FROM device_utilization")[0][0]

@@ -35,7 +35,8 @@ LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 # What a page shows, without what identifies a row and what only some sources could ever have.
 MATTERS = {
-    "step_breakdown": "dur_ns device_compute_ns host_compute_ns input_ns compile_ns other_ns",
+    "step_breakdown": "dur_ns kernel_ns copy_ns host_ns data_loader_ns compile_ns other_ns",
+    "xprof_step_breakdown": "dur_ns device_compute_ns host_compute_ns input_ns compile_ns other_ns",
     "xprof_pod_steps": "dur_ns bottleneck behind_ns",
     "input_summary": "step_ns input_ns input_ratio verdict",
     "input_steps": "dur_ns input_ns",
@@ -51,7 +52,9 @@ MATTERS = {
     "precision_breakdown": "precision sum_ns tensor_core_ns",
     "roofline": "sum_ns flops flops_per_second bytes_per_second compute_efficiency bound_by",
     "mfu": "flops flops_per_second mfu",
-    "overview": "mean_step_ns input_ratio verdict host_op_ratio",
+    "overview": "mean_step_ns input_ratio verdict other_ratio",
+    "xprof_overview": "mean_step_ns input_ratio verdict host_op_ratio",
+    "tb_overview": "mean_step_ns data_loader_ratio cpu_ratio",
     "xprof_step_statistics": "part sum_ns mean_ns stddev_ns",
     "xprof_top_device_ops": "op self_ns self_ratio flops_per_second uses_tensor_core",
     "run_environment": "device_type dur_ns",

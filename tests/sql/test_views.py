@@ -46,7 +46,7 @@ def test_old_names(engine):
     for dump in DUMPS["ops"]:
         connection.values(f"SELECT tfprof_open('{dump}')")
     listed = connection.values(
-        "SELECT name, parameters, message, sql LIKE '% WHERE %' FROM tfprof_views WHERE section = 'old'")
+        "SELECT name, parameters, message, sql LIKE '%WHERE %' FROM tfprof_views WHERE section = 'old'")
     names = {name for name, _, _, _ in views(connection)}
     assert len(listed) > 40 and not names & {name for name, _, _, _ in listed}
     for name, parameters, message, are_parts in listed:

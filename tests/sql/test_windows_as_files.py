@@ -108,12 +108,13 @@ ASKED = {
                     "FROM xprof_kernel_stats",
     "xprof_input_op_stats": "SELECT name, category, count, sum_ns, self_ns, self_ratio, suggestion FROM "
                             "xprof_input_op_stats",
-    "input_steps": "SELECT wait_ns, copy_ns, count(*) FROM input_steps WHERE wait_ns > 0 GROUP BY 1, 2",
+    "input_steps": "SELECT input_ns, copy_ns, count(*) FROM input_steps WHERE input_ns > 0 GROUP BY 1, 2",
     "input_pipelines": "SELECT count, mean_ns FROM input_pipelines",
     "input_bottleneck": "SELECT name, max_latency_ns, suggestion FROM input_bottleneck",
     "module_summary": "SELECT module, count, self_ns, sum_ns, backward_ns FROM module_summary",
     "hlo_summary": "SELECT name, opcode, count, self_ns, flops FROM hlo_summary",
-    "overview": "SELECT host_op_ratio, device_op_ratio, host_eager_ratio, half_precision_ratio FROM overview",
+    "xprof_overview": "SELECT host_op_ratio, device_op_ratio, host_eager_ratio, half_precision_ratio FROM "
+                      "xprof_overview",
     "precisions": "SELECT precision, sum_ns FROM precision_breakdown",
     "xprof_recommendations": "SELECT topic, level, value FROM xprof_recommendations WHERE topic IN ('precision', "
                              "'tf_function', "

@@ -80,8 +80,8 @@ def test_stages(directory):
     check(ask("SELECT name, count, self_ns, category FROM xprof_input_op_stats ORDER BY self_ns"),
           [("put", 3, 150_000, "enqueue"), ("work", 3, 180_000, "other"), ("loader.read", 3, 240_000, "read_on_demand"),
            ("loader.next", 3, 360_000, "preprocess")], "stages")
-    check(ask("SELECT input_ns, host_compute_ns, other_ns FROM step_breakdown"), [(250_000, 100_000, 550_000)] * 3,
-          "steps")
+    check(ask("SELECT input_ns, host_compute_ns, other_ns FROM xprof_step_breakdown"),
+          [(250_000, 100_000, 550_000)] * 3, "steps")
     check(ask("SELECT op, op_type FROM xprof_op_stats WHERE op LIKE 'loader%' ORDER BY 1"),
           [("loader.next", "preprocessing"), ("loader.read", "READ")], "ops")
     check(ask("SELECT attributes ->> '_ipl_stage_id' FROM input_events LIMIT 1"), [(4,)], "the rest")

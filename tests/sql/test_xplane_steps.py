@@ -164,7 +164,7 @@ def test_marks_without_length(directory):
             event(mark + "StartRegion", 205_000 * ns, 0, _ct=15, _c=97)] # after its step
     run = written(directory, space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAPjRt/1", pool)])),
                   "marks.xplane.pb")
-    found = rows(run, "SELECT number, host_compute_ns, other_ns FROM step_breakdown")
+    found = rows(run, "SELECT number, host_compute_ns, other_ns FROM xprof_step_breakdown")
     check(found, [(0, 79_000, 11_000), (1, 57_000, 43_000)], "steps")
 
 
@@ -196,9 +196,9 @@ def test_marks(directory):
               "outside, without what dot computed")
         found = column(run, "SELECT message FROM advise WHERE check_name = 'host_bound'")
         assert found and f"of 12.0 ms per step, 8.00 ms of it in {mark}" in found[0], found
-        sums = rows(run, "SELECT sum(cpu_ns - marks_ns) / 12, sum(marks_ns) / 12, sum(dur_ns) / 12 FROM step_breakdown")
+        sums = rows(run, "SELECT sum(cpu_ns - marks_ns) / 12, sum(marks_ns) / 12, sum(dur_ns) / 12 FROM _step_parts")
         check(sums, [(1_000_002, 8_000_000, 12_000_000)], "time in ops and in marks alone")
-        check(rows(run, "SELECT round(host_compute_ratio * 12, 3), round(other_ratio * 12, 3) FROM overview"),
+        check(rows(run, "SELECT round(host_ratio * 12, 3), round(other_ratio * 12, 3) FROM overview"),
               [(1.0, 11.0)], "overview")
         check(column(run, "SELECT text FROM run_summary WHERE title = 'time'"),
               ["other 92 %, host 8 % of the step time"], "summary")

@@ -1,6 +1,6 @@
 -- Devices at a glance: how much of the time they worked, and how well filled they were.
 --
--- One row for each profile and device that ran kernels.  The time looked at is that of all steps as step_breakdown has
+-- One row for each profile and device that ran kernels.  The time looked at is that of all steps as _step_parts has
 -- them, and the span of the kernels where a profile has no steps.  Where each step was recorded by itself (steps.origin
 -- is session), what lies between them does not count.  The measures are those of the PyTorch TensorBoard plugin.  Where
 -- kernels were recorded only in some steps, these stand for the others (_thinned_steps): each with what it launched,

@@ -17,7 +17,7 @@ WITH several AS MATERIALIZED (
   -- Where each run has one host this is not begun; LIMIT keeps it from being taken into the join, which would.
   SELECT run_id, profile_id, step_id, pod_step FROM temp._pod_step_members
   WHERE EXISTS (SELECT 1 FROM several) AND pod_step IS NOT NULL LIMIT -1
-), timed AS ( -- as step_breakdown has it
+), timed AS ( -- as _step_parts has it
   SELECT members.run_id AS run_id, members.pod_step AS pod_step, members.profile_id AS profile_id,
     members.step_id AS step_id, CAST(sum(parts.sum_ns) AS INTEGER) AS dur_ns
   FROM members JOIN temp.step_segment_totals AS parts ON parts.step_id = members.step_id

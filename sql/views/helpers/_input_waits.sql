@@ -5,7 +5,8 @@
 --   profile_id     INTEGER  -      The profile: a process or rank.
 --   step_count     INTEGER  count  Number of the steps.
 --   step_ns        INTEGER  ns     Time of the steps.
---   wait_ns        INTEGER  ns     Time of waiting for the input pipeline in the steps (input_steps.wait_ns).
+--   wait_ns        INTEGER  ns     Time of waiting for the input pipeline in the steps (input_steps.input_ns).  Steps
+--                                  that stand for more of the others count for more of it.
 --   stands_for     REAL     -      Time of all steps that these stand for, as a multiple of their own time.  1 where
 --                                  they are all.
 --   has_iterators  INTEGER  -      1: the pipeline is one of tf.data, which tells iterators apart.
@@ -18,14 +19,12 @@ SELECT
   kinds.profile_id AS profile_id,
   count(*) AS step_count,
   CAST(sum(1.0 * steps.dur_ns) AS INTEGER) AS step_ns,
-  CAST(sum(1.0 * steps.wait_ns) AS INTEGER) AS wait_ns,
-  iif(profiles.is_xplane AND profiles.origin = 'tfprof' AND has_framework(profiles.framework, 'tensorflow')
-    AND NOT has_framework(profiles.framework, 'pytorch'),
-    coalesce(sum(steps.dur_ns * marks.sample_weight) / nullif(sum(1.0 * steps.dur_ns), 0), 1.0), 1.0) AS stands_for,
+  CAST(sum(steps.input_ns * steps.weight) / nullif(sum(steps.dur_ns * steps.weight), 0) * sum(1.0 * steps.dur_ns)
+    AS INTEGER) AS wait_ns,
+  coalesce(sum(steps.dur_ns * steps.weight) / nullif(sum(1.0 * steps.dur_ns), 0), 1.0) AS stands_for,
   kinds.has_iterators AS has_iterators
 FROM kinds CROSS JOIN temp.input_steps AS steps ON steps.profile_id = kinds.profile_id
 JOIN temp.steps AS marks ON marks.id = steps.step_id
-JOIN temp.profiles AS profiles ON profiles.id = kinds.profile_id
 WHERE marks.is_warmup = 0
 GROUP BY kinds.profile_id
 ORDER BY kinds.profile_id

@@ -1,6 +1,6 @@
 -- Steps that hosts went through together: which steps of the hosts of a run belong to one another.
 --
--- One row for each step that step_breakdown has.  Among the hosts that were recorded together
+-- One row for each step that _step_parts has.  Among the hosts that were recorded together
 -- (_process_windows.session_id) the one with the shortest span of steps leads.  The steps of each other profile are
 -- shifted against those of the leading host, by one number for all of them, so that most of their time overlaps.  Times
 -- of XPlane files are compared from the start of each profile, as XProf does, and those of others by their clocks.

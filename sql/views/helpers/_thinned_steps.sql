@@ -13,7 +13,7 @@
 --                           step, also where its kernels were still recorded, and where it is warm-up outside of all
 --                           windows.
 --   has_work    INTEGER  -  1 where it has work on a device, else 0.  Where weight is 0, too, none was recorded though
---                           there was some, and what views state of such a step by itself, as step_breakdown does, is
+--                           there was some, and what views state of such a step by itself, as _step_parts does, is
 --                           not known of devices.
 -- Cost: linear in steps and device_steps, where there is such a profile.
 -- Example: SELECT count(*) FILTER (WHERE weight > 0) AS recorded, count(*) AS steps FROM _thinned_steps;

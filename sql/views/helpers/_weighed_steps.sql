@@ -1,11 +1,12 @@
 -- Weighed steps: what the time of measured steps goes to, and for how many steps each of them stands.
 --
--- One row for each measured step (no warm-up) of step_breakdown, and for every step of XPlane files, as XProf counts
--- them.  The columns are the parts of step_breakdown that are added up over steps.  Only dur_ns, host_compute_ns,
--- other_ns, marks_ns and outside_ns differ from it, by what recording took.  A part is NULL where it is not known
--- there.
+-- One row for each step of _step_parts.  Those count that are measured: no warm-up, and every step of XPlane files, as
+-- XProf counts them.  The columns are the parts of _step_parts that are added up over steps.  Only dur_ns,
+-- host_compute_ns, other_ns, marks_ns and outside_ns differ from it, by what recording took.  A part is NULL where it
+-- is not known there.
 --   profile_id             INTEGER  -   The profile: a process or rank.
 --   step_id                INTEGER  -   The step, as in steps.
+--   is_measured            INTEGER  -   1 where the step counts, 0 for warm-up.
 --   dur_ns                 INTEGER  ns  Duration of the step, without what recording its ops took.
 --   device_compute_ns      INTEGER  ns  Time in which devices ran kernels or fills.
 --   device_to_device_ns    INTEGER  ns  Time of copies within and between devices.
@@ -26,23 +27,25 @@
 --   host_weight            REAL     -   Number of steps that it stands for in host_compute_ns and other_ns, which ops
 --                                       tell.  1 where every step has its ops.
 --   device_weight          REAL     -   Number of steps that it stands for in all other parts, which the work of
---                                       devices tells.  data_loader_ns is known in every step and has weight 1.  Where
---                                       windows of the profiler of the framework tell that work (profiles.is_xplane),
---                                       it is host_weight.
--- Sums of parts times their weight speak for all steps.  step_statistics and overview are such sums.
--- Cost: that of step_breakdown and of host_steps.
+--                                       devices tells.  Where windows of the profiler of the framework tell that work
+--                                       (profiles.is_xplane), it is host_weight.
+--   loader_weight          REAL     -   Number of steps that it stands for in data_loader_ns.  1 where that is known in
+--                                       every step, and host_weight where windows of TensorFlow tell it.
+-- Sums of parts times their weight speak for all steps.  _step_sums and xprof_step_statistics are such sums.
+-- Cost: that of _step_parts and of host_steps.
 -- Example: SELECT sum(kernel_ns * device_weight) FROM _weighed_steps;
 WITH in_ops AS MATERIALIZED (
   SELECT step_id, op_recording_ns FROM temp.host_steps
   WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE recording_ns > 0)
 ), cuts AS (
   SELECT cut.*, steps.sample_weight AS host_weight, coalesce(in_ops.op_recording_ns, 0) AS op_cost_ns,
-    coalesce(steps.recording_ns, 0) AS cost_ns, profiles.is_xplane AND profiles.origin = 'tfprof' AS is_in_windows
-  FROM temp.step_breakdown AS cut
+    coalesce(steps.recording_ns, 0) AS cost_ns, profiles.is_xplane AND profiles.origin = 'tfprof' AS is_in_windows,
+    has_framework(profiles.framework, 'tensorflow') AND NOT has_framework(profiles.framework, 'pytorch')
+      AS is_of_tensorflow, steps.is_warmup = 0 OR profiles.origin = 'xplane' AS is_measured
+  FROM temp._step_parts AS cut
   JOIN temp.steps AS steps ON steps.id = cut.step_id
   JOIN temp.profiles AS profiles ON profiles.id = cut.profile_id
   LEFT JOIN in_ops ON in_ops.step_id = cut.step_id
-  WHERE steps.is_warmup = 0 OR profiles.origin = 'xplane'
 ), outside AS ( -- what was paid between ops; devices may have been busy meanwhile, for which the time counts then
   SELECT cuts.*, min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns FROM cuts
 ), costs AS ( -- in ops, and in what is around them where that counts as the host's, as the program's own ranges do
@@ -54,6 +57,7 @@ WITH in_ops AS MATERIALIZED (
 SELECT
   cut.profile_id AS profile_id,
   cut.step_id AS step_id,
+  cut.is_measured AS is_measured,
   cut.dur_ns - coalesce(cut.compute_cost_ns + cut.other_cost_ns, 0) AS dur_ns,
   cut.device_compute_ns AS device_compute_ns,
   cut.device_to_device_ns AS device_to_device_ns,
@@ -72,7 +76,8 @@ SELECT
   min(max(cut.outside_ns - max(cut.cost_ns - cut.op_cost_ns, 0), 0), cut.net_other_ns + cut.net_compute_ns)
     AS outside_ns,
   coalesce(cut.host_weight, 1.0) AS host_weight,
-  coalesce(thinned.weight, iif(cut.is_in_windows, cut.host_weight, NULL), 1.0) AS device_weight
+  coalesce(thinned.weight, iif(cut.is_in_windows, cut.host_weight, NULL), 1.0) AS device_weight,
+  coalesce(iif(cut.is_in_windows AND cut.is_of_tensorflow, cut.host_weight, NULL), 1.0) AS loader_weight
 FROM nets AS cut
 LEFT JOIN temp._thinned_steps AS thinned ON thinned.step_id = cut.step_id
 ORDER BY profile_id, step_id

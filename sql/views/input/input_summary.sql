@@ -8,8 +8,8 @@
 --   rank                INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
 --   run_id              INTEGER  -      The run, as in runs.
 --   step_count          INTEGER  count  Number of steps.
---   step_ns             INTEGER  ns     Time of all steps.
---   input_ns            INTEGER  ns     Time of all steps that was input.
+--   step_ns             INTEGER  ns     Time of all steps, and of those that they stand for (input_steps.weight).
+--   input_ns            INTEGER  ns     Time of these in which they waited for input (input_steps.input_ns).
 --   input_ratio         REAL     ratio  Share of input_ns in step_ns.
 --   mean_input_ns       INTEGER  ns     Mean input time of a step.
 --   stddev_input_ns     INTEGER  ns     Standard deviation of the input times of steps.
@@ -32,8 +32,8 @@
 -- Cost: that of input_steps and xprof_input_op_stats.  Example: SELECT input_ratio, verdict FROM input_summary;
 WITH sums AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, members.host AS host, members.rank AS rank,
-    count(*) AS step_count, sum(1.0 * dur_ns) AS step_ns, sum(1.0 * input_ns) AS input_ns,
-    sum(1.0 * other_ns) AS other_ns,
+    count(*) AS step_count, sum(dur_ns * weight) AS step_ns, sum(input_ns * weight) AS input_ns,
+    sum(untold_ns * weight) AS untold_ns, sum(weight) AS weight,
     stddev(input_ns) AS stddev_ns, min(input_ns) AS min_ns, max(input_ns) AS max_ns, avg(input_ratio) AS mean_ratio,
     stddev(input_ratio) AS stddev_ratio, min(input_ratio) AS min_ratio, max(input_ratio) AS max_ratio
   FROM temp.input_steps AS steps JOIN temp._process_groups AS members ON members.member_id = steps.profile_id
@@ -55,7 +55,7 @@ SELECT
   CAST(sums.step_ns AS INTEGER) AS step_ns,
   CAST(sums.input_ns AS INTEGER) AS input_ns,
   sums.input_ns / nullif(sums.step_ns, 0) AS input_ratio,
-  CAST(sums.input_ns / sums.step_count AS INTEGER) AS mean_input_ns,
+  CAST(sums.input_ns / sums.weight AS INTEGER) AS mean_input_ns,
   CAST(sums.stddev_ns AS INTEGER) AS stddev_input_ns,
   sums.min_ns AS min_input_ns,
   sums.max_ns AS max_input_ns,
@@ -65,7 +65,7 @@ SELECT
   sums.max_ratio AS max_input_ratio,
   CASE WHEN sums.input_ns >= 0.20 * sums.step_ns THEN 'highly input-bound'
     WHEN sums.input_ns >= 0.05 * sums.step_ns THEN 'moderately input-bound'
-    WHEN sums.other_ns >= 0.03 * sums.step_ns THEN 'potentially input-bound' ELSE 'not input-bound' END AS verdict,
+    WHEN sums.untold_ns >= 0.03 * sums.step_ns THEN 'potentially input-bound' ELSE 'not input-bound' END AS verdict,
   CAST(stages.enqueue_ns AS INTEGER) AS enqueue_ns,
   CAST(stages.read_on_demand_ns AS INTEGER) AS read_on_demand_ns,
   CAST(stages.read_in_advance_ns AS INTEGER) AS read_in_advance_ns,

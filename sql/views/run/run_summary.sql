@@ -9,8 +9,8 @@
 -- open, each has a row.
 -- steps: how many, how long.  step times: the curve of the process with the longest steps, least to most.
 -- requests, batches: of servers of models.
--- time: the parts of step_breakdown, over measured steps (no warm-up) with recorded ops.  The part other is the
--- time outside of ops that step_op_time and host_bound have.
+-- time: the parts of step_breakdown, over measured steps (no warm-up), as overview has them.
+-- input: for how long the measured steps waited for it (input_summary).  docs/words.md says what each word means.
 -- ops, lines: those with most self time.  Ops are those of the framework and those of the input, with a row for each of
 -- several frameworks.  Only the end of a long name is shown.
 -- devices, memory, input, ranks: the worst of each.  Memory is that of PyTorch alone where it says so.
@@ -52,22 +52,25 @@ WITH processes AS (
     sum(coalesce(window, 1) = 1) OVER () AS process_count, min(median_ns) OVER () AS least_ns
   FROM temp.step_summary WHERE median_ns > 0
 ), breakdown AS (
-  SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
-    total(device_collectives_ns) AS communication_ns, total(kernel_launch_ns) AS runtime_ns,
-    total(data_loader_ns) AS input_ns, total(host_compute_ns + other_ns - outside_ns + compile_ns) AS cpu_ns,
-    total(outside_ns) AS rest_ns
-  FROM temp._weighed_steps
-  WHERE host_compute_ns IS NOT NULL AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
+  SELECT total(kernel_ns) / nullif(total(device_known_ns), 0) AS kernel_ratio,
+    total(copy_ns) / nullif(total(device_known_ns), 0) AS copy_ratio,
+    total(communication_ns) / nullif(total(device_known_ns), 0) AS communication_ratio,
+    total(launch_ns) / nullif(total(device_known_ns), 0) AS launch_ratio,
+    total(data_loader_ns) / nullif(total(loader_known_ns), 0) AS data_loader_ratio,
+    total(host_ns) / nullif(total(host_known_ns), 0) AS host_ratio,
+    total(other_ns) / nullif(total(host_known_ns), 0) AS other_ratio
+  FROM temp._step_sums
 ), names(position, name) AS (
-  VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'input'), (6, 'host'), (7, 'other')
+  VALUES (1, 'kernels'), (2, 'copies'), (3, 'communication'), (4, 'launching'), (5, 'data loader'), (6, 'host'),
+    (7, 'other')
 ), parts AS (
-  SELECT position, name, CASE position WHEN 1 THEN kernel_ns WHEN 2 THEN copy_ns WHEN 3 THEN communication_ns
-    WHEN 4 THEN runtime_ns WHEN 5 THEN input_ns WHEN 6 THEN cpu_ns WHEN 7 THEN rest_ns END AS dur_ns
+  SELECT position, name, CASE position WHEN 1 THEN kernel_ratio WHEN 2 THEN copy_ratio WHEN 3 THEN communication_ratio
+    WHEN 4 THEN launch_ratio WHEN 5 THEN data_loader_ratio WHEN 6 THEN host_ratio WHEN 7 THEN other_ratio
+    END AS ratio
   FROM breakdown CROSS JOIN names
 ), time AS (
-  SELECT group_concat(printf('%s %.0f %%', name, 100 * dur_ns / whole_ns), ', ') AS text
-  FROM (SELECT name, dur_ns, sum(dur_ns) OVER () AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
-  WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
+  SELECT group_concat(printf('%s %.0f %%', name, 100 * ratio), ', ') AS text
+  FROM (SELECT name, ratio FROM parts WHERE ratio >= 0.005 ORDER BY ratio DESC, position)
 ), ops AS ( -- what the framework does around them, and Python, only where there is nothing else
   SELECT framework, count(*) OVER () AS framework_count,
     group_concat(printf(iif(self_ns < 0.0095 * whole_ns, '%s %.2f %%', '%s %.0f %%'),

@@ -4,20 +4,20 @@
 -- time before the first start is in no epoch.  Steps of the warm-up count.  The last epoch reaches to the last phase
 -- known.  Keras tells its epochs itself: each reaches from where fit() begins it to where fit() ends it, and they are
 -- numbered over all calls.
---   profile_id     INTEGER  -      The profile: a process or rank.
---   rank           INTEGER  -      Rank of the process.  NULL where it is unknown.
---   epoch          INTEGER  -      Number of the epoch, from 0.
---   start_ns       INTEGER  ns     When its data loader began, or where Keras began it.
---   end_ns         INTEGER  ns     When the data loader of the next epoch began, or where Keras ended it.  Evaluation
---                                  in between is included.
---   dur_ns         INTEGER  ns     Time from start_ns to end_ns.
---   step_count     INTEGER  count  Number of steps that ended in it.
---   input_ns       INTEGER  ns     Time of waiting for batches, with the start of the data loader.  NULL where Keras
---                                  tells epochs.
---   evaluation_ns  INTEGER  ns     Time of evaluation.
---   paused_ns      INTEGER  ns     Part of dur_ns in which the recorder opened and closed profiler_windows
---                                  (steps.paused_ns).  NULL where data loaders tell epochs, and where there are no such
---                                  windows.
+--   profile_id      INTEGER  -      The profile: a process or rank.
+--   rank            INTEGER  -      Rank of the process.  NULL where it is unknown.
+--   epoch           INTEGER  -      Number of the epoch, from 0.
+--   start_ns        INTEGER  ns     When its data loader began, or where Keras began it.
+--   end_ns          INTEGER  ns     When the data loader of the next epoch began, or where Keras ended it.  Evaluation
+--                                   in between is included.
+--   dur_ns          INTEGER  ns     Time from start_ns to end_ns.
+--   step_count      INTEGER  count  Number of steps that ended in it.
+--   input_phase_ns  INTEGER  ns     Time of waiting for batches, with the start of the data loader.  NULL where Keras
+--                                   tells epochs.
+--   evaluation_ns   INTEGER  ns     Time of evaluation.
+--   paused_ns       INTEGER  ns     Part of dur_ns in which the recorder opened and closed profiler_windows
+--                                   (steps.paused_ns).  NULL where data loaders tell epochs, and where there are no
+--                                   such windows.
 -- Cost: one pass over step_phases, two over ranges.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
 WITH of_keras AS (
   SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY start_ns) - 1 AS epoch, start_ns, end_ns,
@@ -48,7 +48,7 @@ SELECT
   coalesce(bounded.next_start_ns, bounded.end_ns) AS end_ns,
   coalesce(bounded.next_start_ns, bounded.end_ns) - bounded.start_ns AS dur_ns,
   coalesce(ended.step_count, 0) AS step_count,
-  CAST(bounded.input_ns AS INTEGER) AS input_ns,
+  CAST(bounded.input_ns AS INTEGER) AS input_phase_ns,
   CAST(bounded.evaluation_ns AS INTEGER) AS evaluation_ns,
   NULL AS paused_ns
 FROM bounded
@@ -64,7 +64,7 @@ SELECT
   of_keras.dur_ns AS dur_ns,
   (SELECT count(*) FROM temp.steps AS steps WHERE steps.profile_id = of_keras.profile_id
     AND steps.end_ns > of_keras.start_ns AND steps.end_ns <= of_keras.end_ns) AS step_count,
-  NULL AS input_ns,
+  NULL AS input_phase_ns,
   (SELECT CAST(total(dur_ns) AS INTEGER) FROM evaluated WHERE evaluated.profile_id = of_keras.profile_id
     AND evaluated.start_ns >= of_keras.start_ns AND evaluated.end_ns <= of_keras.end_ns) AS evaluation_ns,
   (SELECT sum(paused_ns) FROM temp.steps AS steps WHERE steps.profile_id = of_keras.profile_id

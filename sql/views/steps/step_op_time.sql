@@ -12,10 +12,10 @@
 --   sample_weight  REAL     -      Number of steps that it speaks for.
 --   op_ns          INTEGER  ns     How long an op ran on the thread of the step or on one that runs the backward pass
 --                                  for it, overlaps counted once.  NULL where its thread is not known.
---   input_ns       INTEGER  ns     How long its thread was in the input pipeline while no op ran.  NULL where its
---                                  thread is not known.
---   wait_ns        INTEGER  ns     How long, beside op_ns and input_ns, it took part in a collective of hosts or waited
---                                  for a device.  NULL where its thread is not known.
+--   loading_ns     INTEGER  ns     How long its thread was in the input pipeline while no op ran.  All of its input is
+--                                  input_steps.input_ns.  NULL where its thread is not known.
+--   wait_ns        INTEGER  ns     How long, beside op_ns and loading_ns, it took part in a collective of hosts or
+--                                  waited for a device.  NULL where its thread is not known.
 --   outside_ns     INTEGER  ns     The rest of the step: Python, locks, files.  NULL where its thread is not known.
 --   optimizer_ns   INTEGER  ns     Time in the phase optimizer (step_phases), without closures that it calls.
 --   op_count       INTEGER  count  Ops that began in it, on any thread.
@@ -34,7 +34,7 @@ SELECT
   steps.recording_ns AS recording_ns,
   steps.sample_weight AS sample_weight,
   host_steps.op_ns AS op_ns,
-  host_steps.input_ns AS input_ns,
+  host_steps.input_ns AS loading_ns,
   host_steps.wait_ns AS wait_ns,
   host_steps.outside_ns AS outside_ns,
   CAST(coalesce(in_optimizer.optimizer_ns, 0) AS INTEGER) AS optimizer_ns,

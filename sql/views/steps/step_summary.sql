@@ -27,20 +27,21 @@
 --                                             (serving): batch_summary has their rate.
 --   between_ns                INTEGER  ns     Mean time that passes between one step and the next.  The check
 --                                             between_steps says what the program does there.
---   host_ns                   INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns).  All shares
---                                             here are of it.  It is less than mean_ns where the host runs ahead.
+--   net_ns                    INTEGER  ns     Mean duration of a step on the host alone (steps.net_ns).  All shares
+--                                             here but input_ratio are of it.  It is less than mean_ns where the host
+--                                             runs ahead.
 --   evaluation_ratio          REAL     ratio  Share of the step time in the phase evaluation, as phase_summary has it.
 --                                             Where Keras tells of evaluate() and predict(), which mostly lie between
 --                                             steps, it is their share in the time of the steps and of these calls,
 --                                             from the first step on.
 --   in_ops_ratio              REAL     ratio  Share of the step time in which an op ran, at most 1.  It ran on the
 --                                             thread of the step, or on one that runs the backward pass for it.
---   in_input_ratio            REAL     ratio  Share of the step time that was spent in input_events on that thread.
---                                             NULL in recordings of TensorFlow and JAX alone, unless a window tells of
---                                             their input.
---   in_wait_ratio             REAL     ratio  Share of the step time in which the thread was in neither.  It took part
---                                             in a collective of hosts or waited for a device.
---   outside_ratio             REAL     ratio  Share of the step time that passed outside all three, as in step_op_time.
+--   input_ratio               REAL     ratio  Share of the step time that waited for input, as input_summary has it.
+--                                             It may be in ops, too.  NULL in recordings of TensorFlow and JAX alone,
+--                                             unless a window tells of their input.
+--   in_wait_ratio             REAL     ratio  Share of the step time in which the thread was in no op and no input.
+--                                             It took part in a collective of hosts or waited for a device.
+--   outside_ratio             REAL     ratio  Share of the step time that passed outside all of these (step_op_time).
 --                                             NULL where no op ran on its thread, so that what it waits for is not
 --                                             known.
 --   in_optimizer_ratio        REAL     ratio  Share of the step time that was spent in the phase optimizer
@@ -55,9 +56,9 @@
 --   ops_per_step_error        REAL     -      Error of ops_per_step where only some steps were recorded
 --                                             (sampling_summary). 0 where all were, NULL where too few were.
 -- Not weighed: recorded_count.  It tells in how many steps ops were recorded.
--- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
+-- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, input_ratio FROM step_summary;
 WITH measured AS (
-  SELECT profile_id, id, thread_id, net_ns, training_ns, ops_recorded, sample_weight FROM temp.steps
+  SELECT profile_id, net_ns, training_ns, ops_recorded, sample_weight FROM temp.steps
   WHERE is_warmup = 0
 ), counted AS (
   SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
@@ -106,11 +107,6 @@ WITH measured AS (
     sqrt(pow(differences.in_ops_ns, 2) + pow(unseen_ratio * shares.in_ops_ns, 2)) AS in_ops_ns,
     sqrt(pow(differences.in_optimizer_ns, 2) + pow(unseen_ratio * shares.in_optimizer_ns, 2)) AS in_optimizer_ns
   FROM differences JOIN shares ON shares.profile_id = differences.profile_id
-), input_time AS (
-  SELECT input_events.profile_id AS profile_id, CAST(sum(1.0 * input_events.dur_ns) AS INTEGER) AS in_input_ns
-  FROM temp.input_events AS input_events JOIN measured ON measured.id = input_events.step_id
-  WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id
-  GROUP BY input_events.profile_id
 )
 SELECT
   counted.profile_id AS profile_id,
@@ -130,14 +126,12 @@ SELECT
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
   CASE WHEN NOT counted.is_alone THEN 1e9 / nullif(passing.period_ns, 0) END AS steps_per_second,
   CAST(passing.between_ns AS INTEGER) AS between_ns,
-  CAST(durations.host_ns AS INTEGER) AS host_ns,
+  CAST(durations.host_ns AS INTEGER) AS net_ns,
   CASE WHEN durations.sum_ns > 0 THEN min(1.0, (max(coalesce(phases.sum_ratio, 0.0) * durations.sum_ns,
     coalesce(told.inside_ns, 0.0)) + coalesce(told.between_ns, 0.0)) / (durations.sum_ns
     + coalesce(told.between_ns, 0.0))) END AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
-  CASE WHEN input_time.profile_id IS NOT NULL OR profiles.origin IS NOT 'tfprof' OR profiles.framework IS NULL
-      OR has_framework(profiles.framework, 'pytorch')
-    THEN min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) END AS in_input_ratio,
+  min(1.0, inputs.wait_ns / nullif(inputs.step_ns, 0)) AS input_ratio,
   shares.in_wait AS in_wait_ratio,
   CASE WHEN shares.in_ops_ns > 0 THEN shares.outside END AS outside_ratio,
   min(1.0, shares.in_optimizer) AS in_optimizer_ratio,
@@ -157,5 +151,5 @@ LEFT JOIN passing ON passing.profile_id = counted.profile_id
 LEFT JOIN shares ON shares.profile_id = counted.profile_id
 LEFT JOIN errors ON errors.profile_id = counted.profile_id
 LEFT JOIN temp.phase_summary AS phases ON phases.profile_id = counted.profile_id AND phases.phase = 'evaluation'
-LEFT JOIN input_time ON input_time.profile_id = counted.profile_id
+LEFT JOIN temp._input_shares AS inputs ON inputs.profile_id = counted.profile_id
 ORDER BY profile_id

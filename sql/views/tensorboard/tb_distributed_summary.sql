@@ -1,6 +1,6 @@
 -- Distributed training at a glance: how the steps of each rank divide into computing, communicating and the rest.
 --
--- One row for each profile that communicated, with means over its steps as step_breakdown has them.  It is like the
+-- One row for each profile that communicated, with means over its steps as _step_parts has them.  It is like the
 -- distributed page of the PyTorch TensorBoard plugin.  Copies that carry out a collective communicate as kernels do.
 -- Where the host exchanges the data (Gloo, MPI, UCC, programs that XLA compiled for CPUs) no device communicates.
 -- There the operations on the host do.  In captures of these, steps with recorded ops stand for the others

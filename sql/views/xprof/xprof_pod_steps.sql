@@ -12,7 +12,7 @@
 --   number                 INTEGER  -   Number of this step on its host.
 --   name                   TEXT     -   Name of the step of the host.
 --   dur_ns                 INTEGER  ns  Duration of the step of the host.
---   device_compute_ns      INTEGER  ns  Time in which devices ran kernels or fills, as in step_breakdown, like all
+--   device_compute_ns      INTEGER  ns  Time in which devices ran kernels or fills, as in _step_parts, like all
 --                                       parts here.
 --   device_to_device_ns    INTEGER  ns  Time in which devices copied within or between each other.
 --   device_collectives_ns  INTEGER  ns  Time in which devices communicated.
@@ -25,9 +25,9 @@
 --   bottleneck             TEXT     -   The largest of these parts, without its _ns.  NULL where not all are known.
 --   behind_ns              INTEGER  ns  How much longer it took than the step of the fastest host in the same pod_step.
 --                                       NULL without a pod_step.
--- The parts are those of step_breakdown, and differ from those of XProf in what that view says.  In XProf the copies
+-- The parts are those of _step_parts, and differ from those of XProf in what that view says.  In XProf the copies
 -- and fills of GPUs are device compute, and the newest versions leave out all of the host where there is a device.
--- Cost: that of step_breakdown and of _pod_step_members.
+-- Cost: that of _step_parts and of _pod_step_members.
 -- Example: SELECT pod_step, host, dur_ns, bottleneck, behind_ns FROM pod_steps;
 WITH sides AS ( -- of each step where it belongs, and its parts: grouped, since a join has no index before SQLite 3.41
   SELECT step_id, run_id, pod_step, position, NULL AS profile_id, NULL AS host, NULL AS rank, NULL AS number,
@@ -39,7 +39,7 @@ WITH sides AS ( -- of each step where it belongs, and its parts: grouped, since 
   SELECT step_id, NULL, NULL, NULL, profile_id, host, rank, number, name, dur_ns, device_compute_ns,
     device_to_device_ns, device_collectives_ns, host_compute_ns, kernel_launch_ns, input_ns, output_ns, compile_ns,
     other_ns
-  FROM temp.step_breakdown
+  FROM temp._step_parts
 ), parts AS (
   SELECT step_id, max(run_id) AS run_id, max(pod_step) AS pod_step, max(position) AS position,
     max(profile_id) AS profile_id, max(host) AS host, max(rank) AS rank, max(number) AS number, max(name) AS name,

@@ -1,7 +1,7 @@
--- Recommendations: what the overview says about a program, topic by topic, with the numbers behind it.
+-- Recommendations: what the overview of XProf says about a program, topic by topic, with the numbers behind it.
 --
--- One row for each row of overview and topic about which something is known.  advise has more: by line of the program,
--- and with what it could save.
+-- One row for each row of xprof_overview and topic about which something is known.  advise has more: by line of the
+-- program, and with what it could save.
 --   profile_id  INTEGER  -  The profile: a process or rank.  NULL in the row for all hosts.
 --   host        TEXT     -  Host that it ran on.  ALL_HOSTS in the row for all hosts.
 --   rank        INTEGER  -  Rank of the process.  NULL where it is unknown and in the row for all hosts.
@@ -21,12 +21,12 @@
 --   look_at     TEXT     -  The views that tell more.
 -- Thresholds are those of the TensorFlow 2 Profiler.  It counts copies of GPUs as device compute, so that it never
 -- finds a program output-bound on a GPU, and eager ops only where there is one.
--- Cost: that of overview, one pass over ops.  Example: SELECT topic, level, statement FROM recommendations;
+-- Cost: that of xprof_overview, one pass over ops.  Example: SELECT topic, level, statement FROM recommendations;
 WITH topics(position, topic, threshold, high, look_at) AS (
   VALUES (1, 'input', 0.05, 0.20, 'input_summary, input_op_stats, input_bottleneck'),
     (2, 'output', 0.05, 0.20, 'transfer_summary'),
-    (3, 'kernel_launch', 0.03, 0.15, 'kernel_launch_stats, step_breakdown'),
-    (4, 'other', 0.03, 0.15, 'step_breakdown, gap_causes'),
+    (3, 'kernel_launch', 0.03, 0.15, 'kernel_launch_stats, xprof_step_breakdown'),
+    (4, 'other', 0.03, 0.15, 'xprof_step_breakdown, gap_causes'),
     (5, 'device_collectives', 0.03, 0.15, 'collective_summary, communication_overlap'),
     (6, 'precision', 0.10, NULL, 'precision_breakdown, top_device_ops'),
     (7, 'tf_function', 0.20, NULL, 'ops'),
@@ -76,7 +76,7 @@ WITH topics(position, topic, threshold, high, look_at) AS (
       WHEN 'device_collectives' THEN pages.device_collectives_ratio WHEN 'precision' THEN pages.half_precision_ratio
       WHEN 'tf_function' THEN function_time.expensive_ns / nullif(function_time.ns, 0)
       WHEN 'eager' THEN pages.host_eager_ratio END AS value
-  FROM temp.overview AS pages CROSS JOIN topics
+  FROM temp.xprof_overview AS pages CROSS JOIN topics
   LEFT JOIN function_time ON function_time.run_id = pages.run_id AND function_time.profile_id IS pages.profile_id
   LEFT JOIN names ON names.run_id = pages.run_id AND names.profile_id IS pages.profile_id
   LEFT JOIN with_input ON with_input.run_id = pages.run_id AND with_input.profile_id IS pages.profile_id

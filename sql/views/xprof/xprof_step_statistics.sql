@@ -3,8 +3,8 @@
 -- One row for each process and part of its steps, those of _weighed_steps, and for each part one more for all hosts of
 -- a run that has several.  That row has ALL_HOSTS for host and NULL for profile_id and rank.  There the step, the
 -- whole, is that of _common_steps, which all hosts went through and which took as long as the slowest of them.  The
--- other parts are those of all steps of all hosts.  Parts are cut as step_breakdown cuts them.  In a capture only the
--- steps count in which the part is known.
+-- other parts are those of all steps of all hosts.  Parts are cut as xprof_step_breakdown and tb_step_breakdown cut
+-- them.  In a capture only the steps count in which the part is known.
 --   profile_id    INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.
 --   host          TEXT     -      Host that it ran on.  ALL_HOSTS in the row for all hosts.
 --   rank          INTEGER  -      Rank of the process.  NULL where it is unknown and in the row for all hosts.
@@ -31,8 +31,8 @@
 -- The profiler of TensorFlow takes copies of GPUs for device compute, so its input and output lack them.  With several
 -- hosts it has the parts of one of them, whichever that is.  XProf leaves out the first and the last of more than five
 -- steps.
--- Not weighed: step_count, sum_ns.  They are of the steps that are told, as in step_breakdown.
--- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, sum_ratio FROM xprof_step_statistics;
+-- Not weighed: step_count, sum_ns.  They are of the steps that are told, as in _step_parts.
+-- Cost: that of _step_parts.  Example: SELECT part, mean_ns, stddev_ns, sum_ratio FROM xprof_step_statistics;
 WITH parts(position, part) AS (
   VALUES (0, 'step'), (1, 'device_compute'), (2, 'device_to_device'), (3, 'device_collectives'), (4, 'host_compute'),
     (5, 'kernel_launch'), (6, 'input'), (7, 'output'), (8, 'compile'), (9, 'other'), (11, 'kernel'), (12, 'memcpy'),
@@ -44,9 +44,9 @@ WITH parts(position, part) AS (
       WHEN 6 THEN cut.input_ns WHEN 7 THEN cut.output_ns WHEN 8 THEN cut.compile_ns
       WHEN 9 THEN cut.other_ns WHEN 11 THEN cut.kernel_ns WHEN 12 THEN cut.memcpy_ns WHEN 13 THEN cut.memset_ns
       WHEN 14 THEN cut.data_loader_ns END AS part_ns,
-    CASE WHEN parts.position IN (0, 14) THEN 1.0 WHEN parts.position IN (4, 9) THEN cut.host_weight
-      ELSE cut.device_weight END AS weight
-  FROM temp._weighed_steps AS cut CROSS JOIN parts
+    CASE WHEN parts.position = 0 THEN 1.0 WHEN parts.position = 14 THEN cut.loader_weight
+      WHEN parts.position IN (4, 9) THEN cut.host_weight ELSE cut.device_weight END AS weight
+  FROM temp._weighed_steps AS cut CROSS JOIN parts WHERE cut.is_measured = 1
 ), counted AS ( -- the step of all hosts is the one that they share
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, groups.host AS host, groups.rank AS rank,
     known.position AS position, known.part AS part, known.dur_ns AS dur_ns, known.part_ns AS part_ns,

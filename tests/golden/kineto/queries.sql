@@ -11,7 +11,7 @@ waits.json|SELECT count, short_count, slow_count, long_delay_count, cpu_ns, gpu_
 waits.json|SELECT number, kind, count, sum_ns FROM critical_path_summary
 waits.json|SELECT position, kind, edge, dur_ns, slack_ns FROM critical_path
 waits.json|SELECT kind, op, count, sum_ns, kernel FROM sync_summary
-waits.json|SELECT number, dur_ns, kernel_ns, runtime_ns, cpu_ns, rest_ns FROM step_breakdown
+waits.json|SELECT number, dur_ns, kernel_ns, runtime_ns, cpu_ns, other_ns FROM tb_step_breakdown
 waits.json|SELECT start_ms, gap_ns, reason, next_name FROM gpu_gaps
 waits.json|SELECT span_ns, busy_ns, utilization_ratio, kernel_count FROM device_utilization
 links.json|SELECT name, count, mean, max FROM hta_memory_bandwidth
@@ -21,7 +21,7 @@ links.json|SELECT kernel, count, sum_ns FROM occupancy_summary
 collectives.json|SELECT name, process_group, group_size, dtype, bytes, count, sum_ns FROM collective_summary
 collectives.json|SELECT communication_ns, overlap_ns, overlap_ratio FROM hta_communication_overlap
 old_2021.json|SELECT kernel_type, kernel, count, sum_ns FROM hta_kernel_breakdown
-old_2021.json|SELECT number, kernel_ns, memcpy_ns, memset_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns FROM step_breakdown
+old_2021.json|SELECT number, kernel_ns, memcpy_ns, memset_ns, runtime_ns, data_loader_ns, cpu_ns, other_ns FROM tb_step_breakdown
 python.json|SELECT name, stage, pipeline, step_id IS NOT NULL AS has_step, dur_ns, self_ns FROM input_events
 python.json|SELECT step_count, step_ns, input_ns FROM input_summary
 gloo.json|SELECT name, dtype, in_elements, bytes, dur_ns, step_id IS NOT NULL AS has_step, bus_bytes_per_second FROM collectives
