@@ -229,13 +229,13 @@ def lines_of_traces(directory):
 
 # What a view says of its errors; the parts of the steps by what they are summed for, (key, step, part).
 STATED = (
-    ("SELECT op, per_step_self_error_ns * {steps} FROM op_summary", "SELECT op, step_id, self_ns FROM {ops}"),
-    ("SELECT op, per_step_count_error * {steps} FROM op_summary", "SELECT op, step_id, 1 FROM {ops}"),
+    ("SELECT op, per_step_self_error_ns * {steps} FROM op_summary", "SELECT name, step_id, self_ns FROM {ops}"),
+    ("SELECT op, per_step_count_error * {steps} FROM op_summary", "SELECT name, step_id, 1 FROM {ops}"),
     (
         "SELECT op_type, self_error_ns FROM xprof_op_type_stats WHERE is_idle = 0",
         "SELECT coalesce(op_type, name), step_id, self_ns FROM {ops}",
     ),
-    ("SELECT op, self_error_ns FROM xprof_op_stats WHERE is_idle = 0", "SELECT op, step_id, self_ns FROM {ops}"),
+    ("SELECT op, self_error_ns FROM xprof_op_stats WHERE is_idle = 0", "SELECT name, step_id, self_ns FROM {ops}"),
     ("SELECT thread_id, op_error_ns FROM thread_summary", "SELECT thread_id, step_id, self_ns FROM {ops}"),
     (
         "SELECT node_id, self_error_ns FROM module_summary WHERE count > 0",
