@@ -66,8 +66,12 @@ static void take_path(struct file *file, const char *path) {
   size_t length = 0;
   file->path = path;
   file->place = UNPLACED;
+  /* The tree itself may lie below a directory of these names. */
   const char *section = part_behind(path, "/views/", &length);
-  file->kind = section ? "view" : part_behind(path, "/advise/", &length) ? "check" : "panel";
+  if (section && section[length] && strchr(section + length + 1, '/')) section = NULL;
+  size_t behind = 0;
+  const char *check = part_behind(path, "/advise/", &behind);
+  file->kind = section ? "view" : check && !strchr(check, '/') ? "check" : "panel";
   if (section) take_section(file, section, length);
   else if (strcmp(file->kind, "check") == 0) take_section(file, "checks/", strlen("checks"));
   if (!end || end[4] || end == base || (size_t)(end - base) >= sizeof file->name) {
@@ -209,13 +213,24 @@ static int find_parameters(const char *text, const char *path, char names[MAXIMU
   return count;
 }
 
-static void write_parameters(FILE *out, const char *text, const char *path) {
-  char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
-  int count = find_parameters(text, path, names);
+/* How many of the last parameters may be left out: those in brackets of the line "-- parameters: a, b [, c, d]". */
+static int count_optional(const char *text) {
+  const char *line = strstr(text, "\n-- parameters: ");
+  int count = 0;
+  if (!line) return 0;
+  const char *end = line + 1 + strcspn(line + 1, "\n");
+  for (const char *at = memchr(line, '[', (size_t)(end - line)); at && at < end; at++) count += *at == ',';
+  return count;
+}
+
+/* The names as SQL shows them, and how many may be left out. */
+static void write_parameters(FILE *out, char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME], int count, int optional_count) {
   if (count == 0) fputs("NULL", out);
   if (count) fputc('"', out);
-  for (int i = 0; i < count; i++) fprintf(out, "%s%s", i ? ", " : "", names[i]);
-  if (count) fputc('"', out);
+  for (int i = 0; i < count; i++)
+    fprintf(out, "%s%s%s", i == count - optional_count ? " [" : "", i ? ", " : "", names[i]);
+  if (count) fputs(optional_count ? "]\"" : "\"", out);
+  fprintf(out, ", %d", optional_count);
 }
 
 /* ---- tables ---- */
@@ -229,7 +244,7 @@ static bool is_in_temp(const char *name, size_t length, const struct file *files
 
 static void write_sql(FILE *out, const char *text, const struct file *files, int count) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_", temp[] = "temp.", own[] = "tfprof_own.";
-  static char written[2 * MAXIMUM_FILE];
+  static char written[3 * MAXIMUM_FILE]; /* temp. becomes tfprof_own. */
   size_t length = 0;
   for (const char *at = text; *at;) {
     const char *end = skip_quoted(at);
@@ -410,26 +425,26 @@ static bool take_old_view(struct old_view *view, char *line, const char *path, c
 }
 
 static void each_old_name(FILE *out, const char *path, const struct file *files, int count,
-                          void (*write)(FILE *out, const struct old_view *view, const struct file *files, int count)) {
+                          void (*write)(FILE *out, struct old_view *view, const struct file *files, int count)) {
   static char line[MAXIMUM_TEXT];
   static struct old_view view;
   FILE *file = fopen(path, "rb");
   if (!file) fail_embedding(path, "cannot be opened");
   while (fgets(line, sizeof line, file)) {
-    if (!strchr(line, '\n')) fail_embedding(path, "has too long a line");
+    if (!strchr(line, '\n') && !feof(file)) fail_embedding(path, "has too long a line");
     if (take_old_view(&view, line, path, files, count)) write(out, &view, files, count);
   }
   fclose(file);
 }
 
-static void write_old_columns(FILE *out, const struct old_view *view, const struct file *files, int count) {
+static void write_old_columns(FILE *out, struct old_view *view, const struct file *files, int count) {
   (void)files;
   (void)count;
   write_columns(out, view->file, view->name, view->renamed);
 }
 
-static void write_old_view(FILE *out, const struct old_view *view, const struct file *files, int count) {
-  static char sql[MAXIMUM_FILE], parameters[MAXIMUM_TEXT];
+static void write_old_view(FILE *out, struct old_view *view, const struct file *files, int count) {
+  static char sql[MAXIMUM_FILE];
   static struct column column;
   const char *now = view->file->name, *at = read_file(view->file->path);
   size_t length = (size_t)snprintf(sql, sizeof sql, "-- Old name of %s, until version 0.3.\nSELECT", now);
@@ -440,16 +455,13 @@ static void write_old_view(FILE *out, const struct old_view *view, const struct 
   }
   length += (size_t)snprintf(sql + length, sizeof sql - length, "\nFROM temp.%s%s%s", now, *view->rows ? "\n" : "",
                              view->rows);
-  parameters[0] = 0;
   for (int i = 0; i < view->parameter_count; i++) {
     const char *name = view->parameters[i];
     length += (size_t)snprintf(sql + length, sizeof sql - length, "%s%s = :%s", i || *view->rows ? " AND " : "\nWHERE ",
                                name, name);
-    strcat(strcat(parameters, i ? ", " : ""), name);
   }
   fprintf(out, "  {\"%s\", \"old\", \"old\", \"%s\", \"Old name of %s, until version 0.3.\", ", view->name, now, now);
-  if (*parameters) write_string(out, parameters, strlen(parameters));
-  else fputs("NULL", out);
+  write_parameters(out, view->parameters, view->parameter_count, 0);
   fputs(",\n    ", out);
   write_sql(out, sql, files, count);
   fprintf(out, ", columns_of_%s},\n", view->name);
@@ -479,14 +491,15 @@ static void write_array(FILE *out, const char *name, const struct file *files, i
     fputs(", ", out);
     write_title(out, text, files[i].name);
     fputs(", ", out);
-    write_parameters(out, text, files[i].path);
+    char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
+    write_parameters(out, names, find_parameters(text, files[i].path, names), count_optional(text));
     fputs(",\n    ", out);
     write_sql(out, text, files, count);
     if (are_panels) fputs(", NULL},\n", out);
     else fprintf(out, ", columns_of_%s},\n", has_columns(&files[i]) ? files[i].name : "advise");
   }
   if (old_names) each_old_name(out, old_names, files, count, write_old_view);
-  fputs("  {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL},\n};\n", out);
+  fputs("  {.name = NULL},\n};\n", out);
 }
 
 int main(int count, char **arguments) {

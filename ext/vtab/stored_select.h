@@ -27,7 +27,8 @@ struct stored_select {
   const char *section;    /* of a view its directory: steps, ops ...; of others "checks" and "old"; NULL of panels */
   const char *successor;  /* of an old name what is called now; NULL: it is none */
   const char *title;      /* the first line of its first comment */
-  const char *parameters; /* "a, b" in order of first appearance; NULL: none, it is a plain view */
+  const char *parameters; /* "a, b [, c]" in order of first appearance; NULL: none, it is a plain view */
+  int optional_count;     /* of the parameters those in brackets, the last ones, which may be left out: NULL */
   const char *sql;        /* all of it, without the final semicolon */
   const struct stored_column *columns; /* ends at the first without a name; NULL of panels */
 };

@@ -1,8 +1,9 @@
 /* view_function.c: a stored SELECT with :parameters becomes an eponymous virtual table: op_diff('a', 'b').
 **
 ** Its visible columns are those of the SELECT, its hidden ones the parameters in the order in which they first appear.
-** All must be given, by = (or as arguments), because a SELECT without its parameter would answer another question: what
-** is missing is an error, and what the order of joined tables cannot supply yet makes SQLite look for another order.
+** They are given by = or as arguments.  A SELECT without its parameter would answer another question, so that what is
+** missing is an error, but for those in brackets, which are NULL then.  What the order of joined tables cannot supply
+** yet makes SQLite look for another order.
 */
 #include "vtab/view_function.h"
 
@@ -92,14 +93,19 @@ static int view_disconnect(sqlite3_vtab *base) {
   return SQLITE_OK;
 }
 
-/* The values of xFilter are the parameters, in their order; number 1: one of them is missing. */
+/* Given has a bit for each parameter, in their order. */
+static bool is_missing(const struct view *view, int given) {
+  int needed = (1 << (view->parameter_count - view->select->optional_count)) - 1;
+  return (given & needed) != needed;
+}
+
+/* The values of xFilter are the parameters that are given, in their order, of which its number has the bits. */
 static int view_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
   const struct view *view = (const struct view *)base;
-  bool is_unusable = false, is_missing = false;
-  int count = 0;
+  bool is_unusable = false;
+  int count = 0, given = 0;
   for (int parameter = 0; parameter < view->parameter_count; parameter++) {
     int found = -1;
-    bool is_offered = false;
     for (int i = 0; i < info->nConstraint; i++) {
       const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
       if (constraint->iColumn != view->column_count + parameter) continue;
@@ -107,20 +113,19 @@ static int view_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
         return connection_table_message(base, view->select->name, "parameters take = only, as in %s(%s)",
                                         view->select->name, view->select->parameters);
       }
-      is_offered = true;
       if (constraint->usable && found < 0) found = i;
       is_unusable |= !constraint->usable;
     }
-    is_missing |= !is_offered;
     if (found < 0) continue;
+    given |= 1 << parameter;
     info->aConstraintUsage[found].argvIndex = ++count;
     info->aConstraintUsage[found].omit = 1;
   }
   if (is_unusable) return SQLITE_CONSTRAINT;
   /* Not an error yet: when SQLite weighs up the parts of an OR it offers only them, and adds the rest when it comes to
   ** the final plan. */
-  info->idxNum = is_missing;
-  info->estimatedCost = is_missing ? 1e12 : 100000;
+  info->idxNum = given;
+  info->estimatedCost = is_missing(view, given) ? 1e12 : 100000;
   info->estimatedRows = 100;
   return SQLITE_OK;
 }
@@ -168,7 +173,7 @@ static int view_filter(sqlite3_vtab_cursor *base, int number, const char *text, 
   struct view_cursor *cursor = (struct view_cursor *)base;
   const struct view *view = (const struct view *)base->pVtab;
   (void)text;
-  if (number) {
+  if (is_missing(view, number)) {
     return connection_table_message(base->pVtab, view->select->name, "a parameter is missing: use %s(%s)",
                                     view->select->name, view->select->parameters);
   }
@@ -177,11 +182,14 @@ static int view_filter(sqlite3_vtab_cursor *base, int number, const char *text, 
     int result = prepare_select(view->connection, view->select, &cursor->statement);
     if (result) return fail_view(cursor, result);
   }
-  for (int i = 0; i < count; i++) {
-    int result = sqlite3_bind_value(cursor->statement, i + 1, values[i]);
-    if (result) return fail_view(cursor, result);
+  sqlite3_clear_bindings(cursor->statement);
+  for (int i = 0, at = 0; i < view->parameter_count; i++) {
     sqlite3_value_free(cursor->parameters[i]);
-    cursor->parameters[i] = sqlite3_value_dup(values[i]);
+    cursor->parameters[i] = NULL;
+    if (!(number >> i & 1) || at == count) continue;
+    int result = sqlite3_bind_value(cursor->statement, i + 1, values[at]);
+    if (result) return fail_view(cursor, result);
+    cursor->parameters[i] = sqlite3_value_dup(values[at++]);
     if (!cursor->parameters[i]) return SQLITE_NOMEM;
   }
   cursor->row = 0;
@@ -194,8 +202,9 @@ static int view_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
   struct view_cursor *cursor = (struct view_cursor *)base;
   const struct view *view = (const struct view *)base->pVtab;
   int parameter = column - view->column_count;
-  sqlite3_result_value(context,
-                       parameter < 0 ? sqlite3_column_value(cursor->statement, column) : cursor->parameters[parameter]);
+  sqlite3_value *value =
+      parameter < 0 ? sqlite3_column_value(cursor->statement, column) : cursor->parameters[parameter];
+  if (value) sqlite3_result_value(context, value);
   return SQLITE_OK;
 }
 

@@ -1,5 +1,5 @@
 -- Kernels and copies, before and after
--- Time on the device, as kernel_diff and kernel_diff_steps have it.
+-- Time on the device, as kernel_diff has it.
 -- page: compare 30
 -- chart: compare
 -- x: number

@@ -1,5 +1,5 @@
 -- Ops, before and after
--- Own time on the host, as op_diff and op_diff_steps have it.
+-- Own time on the host, as op_diff has it.
 -- page: compare 20
 -- chart: compare
 -- x: number

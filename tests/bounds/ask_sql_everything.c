@@ -446,9 +446,10 @@ static void ask_questions(void) {
   ask_each("SELECT sql FROM tfprof_panels WHERE NOT sql REGEXP "
            "'^(--.*\\n)*SELECT [a-z_,\\sA]+\\sFROM temp[.][a-z_]+\\s((?!FROM|JOIN|SELECT)[^.])*$'", "%s");
   is_judged = false;
-  ask_each("SELECT name FROM tfprof_views WHERE parameters = 'a, b' AND kind <> 'old'", "SELECT * FROM %s('*', '*')");
-  ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, a_first%%' AND kind <> 'old'",
-           "SELECT * FROM %s('*', 0, 1000000, '*', 0, 1000000)");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters GLOB 'a, b*' AND kind <> 'old'",
+           "SELECT * FROM %s('*', '*')");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, b [, a_first%%' AND kind <> 'old'",
+           "SELECT * FROM %s('*', '*', 0, 1000000, 0, 1000000)");
   for (unsigned i = 0; i < sizeof views / sizeof views[0]; i++) {
     char *sql = sqlite3_mprintf(
         "SELECT * FROM %s_view WHERE max_depth = 1000000 AND order_by = 'micros' AND selected = "

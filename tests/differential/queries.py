@@ -430,9 +430,11 @@ class Generator:
         """A SELECT with parameters, of profiles and steps that are there: {view|argument, argument ...}."""
         name = self.random.choice([view for view, parameters in self.facts.views.items() if parameters])
         numbers = sorted(int(value) for value in self.facts.values("steps", "number"))
-        arguments = []
+        arguments, is_whole = [], len(self.facts.views[name]) == 6 and self.chance(0.4)
         for parameter in self.facts.views[name]:
-            if parameter.endswith("first"):
+            if is_whole and parameter.endswith(("first", "last")):
+                arguments.append("NULL")
+            elif parameter.endswith("first"):
                 arguments.append(str(numbers[0]) if numbers else "0")
             elif parameter.endswith("last"):
                 arguments.append(str(self.random.choice(numbers)) if numbers else "0")

@@ -497,13 +497,13 @@ def test_diff():
     db = Newest()
     for side in ("base", "test"):
         db.values(f"SELECT tfprof_open('{trace_file('trace_compare_' + side)}')")
-    for analysis, function, name in (("compare_traces_cpu", "op_diff_steps", "op"),
-                                     ("compare_traces_gpu", "kernel_diff_steps", "kernel")):
+    for analysis, function, name, time in (("compare_traces_cpu", "op_diff", "op", "sum_ns"),
+                                           ("compare_traces_gpu", "kernel_diff", "kernel", "ns")):
         ours = {row[0]: row for row in db.values(
-            f"SELECT {name}, a_count, a_total_ns / 1e3, b_count, b_total_ns / 1e3, count_diff, change "
-            f"FROM {function}('*base*', 1010, 1010, '*test*', 1010, 1010)")}
+            f"SELECT {name}, a_count, a_{time} / 1e3, b_count, b_{time} / 1e3, count_diff, change "
+            f"FROM {function}('*base*', '*test*', 1010, 1010, 1010, 1010)")}
         theirs = {row["name"]: row for row in golden("trace_compare", analysis)}
-        if function == "op_diff_steps":  # calls of CUDA and marked ranges are ops for HTA
+        if function == "op_diff":  # calls of CUDA and marked ranges are ops for HTA
             calls = dict(db.values("SELECT DISTINCT name, 1 FROM api_calls UNION SELECT DISTINCT name, 1 FROM ranges"))
             theirs = {name: row for name, row in theirs.items() if name not in calls}
         check(theirs and ours.keys() == theirs.keys(), function, ours.keys() ^ theirs.keys())

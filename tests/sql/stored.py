@@ -77,7 +77,8 @@ class Stored:
         self.comment = [line for line in lines[: next(i for i, line in enumerate(lines) if not line.startswith("--"))]]
         self.sql = "\n".join(line for line in lines if not line.startswith("--"))
         declared = next((line for line in self.comment if line.startswith("-- parameters: ")), "-- parameters: ")
-        self.parameters = [name for name in declared[len("-- parameters: ") :].split(", ") if name]
+        # Those in brackets may be left out.
+        self.parameters = re.findall(r"\w+", declared[len("-- parameters: ") :])
 
     def described_columns(self):
         """The names of the columns that its comment describes (ext/vtab/embed_sql.c has the grammar)."""

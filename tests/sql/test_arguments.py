@@ -142,18 +142,45 @@ def test_ranges_of_steps_that_are_not_there(engine):
     for arguments, *words in (
         (f"'*', {last}, {first}", "reversed", f"steps from {first} to {last}"),
         (f"'*', {last + 1}, {last + 9}", f"no step of '*' has a number from {last + 1} to {last + 9}", f"to {last}"),
-        (f"'*', NULL, {last}", f"from NULL to {last}"),
-        (f"'*', {first}, NULL", "to NULL"),
         (f"'*', 'x', {last}", "'x' to"),
         (f"'nothing', {first}, {last}", "no profile is 'nothing'"),
         (f"NULL, {first}, {last}", "profile must be"),
     ):
-        there = f"'*', {first}, {last}"
         fails(connection, f"SELECT * FROM _step_range({arguments})", "_step_range: ", *words)
-        for view in ("op_diff_steps", "kernel_diff_steps"):
-            fails(connection, f"SELECT count(*) FROM {view}({arguments}, {there})", f"{view}: ", *words)
-            fails(connection, f"SELECT a_count FROM {view}({there}, {arguments})", f"{view}: ", *words)
+        profile, low, high = arguments.split(", ")
+        for view in ("op_diff", "kernel_diff"):
+            for call in (f"{profile}, '*', {low}, {high}, {first}, {last}",
+                         f"'*', {profile}, {first}, {last}, {low}, {high}",
+                         f"'*', {profile}, NULL, NULL, {low}, {high}"):
+                fails(connection, f"SELECT a_count FROM {view}({call})", f"{view}: ", *words)
     fails(engine(), "SELECT * FROM _step_range('*', 0, 9)", "it has no steps")
+    # A bound that is NULL is none.
+    every = connection.values("SELECT number FROM steps ORDER BY 1")
+    for low, high in ((first, "NULL"), ("NULL", last), ("NULL", "NULL")):
+        assert connection.values(f"SELECT number FROM _step_range('*', {low}, {high}) ORDER BY 1") == every, (low, high)
+    assert connection.values(f"SELECT number FROM _step_range('*', {last}, NULL)") == [(last,)]
+
+
+def test_arguments_that_may_be_left_out(engine):
+    """op_diff() of whole runs, of ranges on one side or both, and by names of parameters; what must be given must."""
+    connection = engine()
+    folder = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+    path = make_dump(os.path.join(folder.name, "steps.tfprof"), 9000, 1, "make_ops_dump")
+    connection.values(f"SELECT tfprof_open('{path}')")
+    ((first,),) = connection.values("SELECT min(number) FROM steps")
+    whole = connection.values("SELECT op, a_count, a_ns FROM op_diff('*', '*')")
+    assert whole and whole == connection.values("SELECT op, a_count, a_ns FROM op_diff('*', '*', NULL, NULL, NULL)")
+    one = f"SELECT op, a_count, b_count FROM op_diff('*', '*', {first}, {first})"
+    named = (f"SELECT op, a_count, b_count FROM op_diff WHERE a_first = {first} AND b = '*' AND a_last = {first} "
+             "AND a = '*'")
+    rows = connection.values(one)
+    assert rows == connection.values(named) and all(row[1] <= row[2] for row in rows), rows
+    calls = connection.values("SELECT count(*) FROM ops WHERE category <> 'user' "
+                              f"AND step_id = (SELECT id FROM steps WHERE number = {first})")
+    assert calls == [(sum(row[1] for row in rows),)] != [(0,)], (calls, rows)
+    assert sum(row[2] for row in rows) == sum(row[1] for row in whole) > sum(row[1] for row in rows)
+    for call in ("op_diff('*')", f"op_diff WHERE a = '*' AND a_first = {first}", "op_diff"):
+        fails(connection, f"SELECT count(*) FROM {call}", "op_diff: a parameter is missing: use op_diff(a, b [,")
 
 
 def test_steps_whose_ops_were_not_recorded(engine):
@@ -171,11 +198,11 @@ def test_steps_whose_ops_were_not_recorded(engine):
         json.dump({"traceEvents": events}, file)
     connection.values(f"SELECT tfprof_open('{path}')")
     assert connection.values("SELECT number, ops_recorded FROM steps") == [(1, 0), (2, 1)]
-    assert connection.values("SELECT op, a_count FROM op_diff_steps('*', 1, 2, '*', 2, 2)") == [("aten::mm", 1)]
+    assert connection.values("SELECT op, a_count FROM op_diff('*', '*', 1, 2, 2, 2)") == [("aten::mm", 1)]
     fails(
         connection,
-        "SELECT * FROM op_diff_steps('*', 2, 2, '*', 1, 1)",
-        "op_diff_steps: ops of steps 1 to 1 of '*' were not recorded",
+        "SELECT * FROM op_diff('*', '*', 2, 2, 1, 1)",
+        "op_diff: ops of steps 1 to 1 of '*' were not recorded",
     )
 
 

@@ -20,8 +20,8 @@ GROWTH = 4
 LARGEST = {"ranks": 1000, "steps": 10000}
 BOUND = 40_000_000  # about 0.3 s
 PARAMETERS = ("profile_id", "first_step", "last_step", "origin_ns")
-ARGUMENTS = {"_step_range": "('*', 1, 2)", "op_diff_steps": "('*', 1, 1, '*', 2, 2)",
-             "kernel_diff_steps": "('*', 1, 1, '*', 2, 2)"}  # of the others: two patterns
+ARGUMENTS = {"_step_range": ["('*', 1, 2)"], "op_diff": ["('*', '*')", "('*', '*', 1, 1, 2, 2)"],
+             "kernel_diff": ["('*', '*')", "('*', '*', 1, 1, 2, 2)"]}  # of the others: two patterns
 
 
 def make_rank(path, rank, ranks, steps):
@@ -99,8 +99,8 @@ def queries(count):
     """Names and SELECTs of all views, checks, functions and panels."""
     found = {}
     for name, kind in count.values("SELECT name, kind FROM tfprof_views WHERE kind <> 'old' ORDER BY name"):
-        arguments = ARGUMENTS.get(name, "('*', '*')") if kind == "function" else ""
-        found[name] = f"SELECT * FROM {name}{arguments}"
+        for arguments in ARGUMENTS.get(name, ["('*', '*')"]) if kind == "function" else [""]:
+            found[name + arguments] = f"SELECT * FROM {name}{arguments}"
     for name, sql in count.values("SELECT name, sql FROM tfprof_panels ORDER BY name"):
         found["panel " + name] = re.sub(":(" + "|".join(PARAMETERS) + r")\b", "NULL", sql)
     return found

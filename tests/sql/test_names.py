@@ -23,10 +23,9 @@ UNUSED = {
 # Views of other profilers' pages, and others where a row is no op and no kernel that have a name of their own.
 OPS = {"op_summary", "xprof_op_stats", "eager_calls", "tb_operator_memory", "tb_operator_summary",
        "xprof_top_device_ops", "xprof_kernel_stats", "roofline", "hta_frequent_sequences", "hta_op_kernels",
-       "kernel_by_op", "memory_breakdown", "memory_by_op", "memory_failures", "sync_summary", "op_diff",
-       "op_diff_steps"}
+       "kernel_by_op", "memory_breakdown", "memory_by_op", "memory_failures", "sync_summary", "op_diff"}
 KERNELS = {"kernel_summary", "occupancy_summary", "kernel_by_op", "xprof_kernel_stats", "roofline", "kernel_diff",
-           "kernel_diff_steps", "hta_kernel_breakdown", "hta_kernel_launch_stats", "sync_summary"}
+           "hta_kernel_breakdown", "hta_kernel_launch_stats", "sync_summary"}
 
 
 def test_one_name_for_each_thing(engine):

@@ -434,9 +434,10 @@ def test_functions(engine, one_path, other_path):
         change = "+" if b_count > a_count else "-" if b_count < a_count else "="
         expected.add((name, a_count, b_count, a_ns, b_ns, b_count - a_count, b_ns - a_ns, change))
     rows = engine.query(f"SELECT * FROM op_diff({one}, {other})")[1]
-    check(len(rows) == len(expected) and {tuple(row) for row in rows} == expected, f"{engine.name}: op_diff differs")
+    found = {tuple(row[:8]) for row in rows}
+    check(len(rows) == len(expected) and found == expected, f"{engine.name}: op_diff differs")
     rows = engine.query(f"SELECT * FROM op_diff({one}, {one})")[1]
-    check(rows and all(row[5:] == (0, 0, "=") or list(row[5:]) == [0, 0, "="] for row in rows), "op_diff with itself")
+    check(rows and all(list(row[5:8]) == [0, 0, "="] for row in rows), "op_diff with itself")
 
 
 def main():

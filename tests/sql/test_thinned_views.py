@@ -266,10 +266,10 @@ def test_kernel_diff(engine):
                             f"kernel_diff('{paths[0]}', '{paths[1]}')")
         assert compared and len(rows) == 6 and all(row[1:3] == (0, 0) and row[3] for row in rows), rows
         rows = whole.values("SELECT kernel, count_diff, dur_diff_ns FROM "
-                            f"kernel_diff_steps('{paths[0]}', 11, 202, '{paths[1]}', 11, 202)")
+                            f"kernel_diff('{paths[0]}', '{paths[1]}', 11, 202, 11, 202)")
         assert len(rows) == 6 and all(row[1:] == (0, 0) for row in rows), rows
-        _, error = whole.query("SELECT * FROM kernel_diff_steps"
-                               f"('{paths[0]}', 1, 2, '{paths[1]}', {not_recorded()}, {not_recorded()})")
+        _, error = whole.query("SELECT * FROM kernel_diff"
+                               f"('{paths[0]}', '{paths[1]}', 1, 2, {not_recorded()}, {not_recorded()})")
         assert error and "were not recorded" in error, error
         whole.close()
         thinned.close()
@@ -353,9 +353,9 @@ def test_calibration(engine):
             together = opened(engine, path)
             together.values(f"SELECT tfprof_open('{both(folder, alike)[0]}')")
             rows = together.values("SELECT kernel, change, count_diff, dur_diff_ns, a_count FROM "
-                                   "kernel_diff_steps(1, 3, 80, 2, 3, 80)")
+                                   "kernel_diff(1, 2, 3, 80, 3, 80)")
             assert rows and all(row[1:4] == ("=", 0, 0) and row[4] for row in rows), rows
-            _, error = together.query("SELECT * FROM kernel_diff_steps(2, 3, 80, 1, 40, 40)")
+            _, error = together.query("SELECT * FROM kernel_diff(2, 1, 3, 80, 40, 40)")
             assert error and "were not recorded" in error, error
             together.close()
             ratios = "SELECT utilization_ratio, idle_ratio FROM device_utilization, hta_temporal_breakdown"

@@ -1,8 +1,8 @@
 -- Steps of a range, by their numbers: _step_range('run', 10, 19).  An error where there are none.
 --
 -- The argument profile selects as the hidden argument of every table does (an id, a path or a pattern over paths), and
--- first and last are steps.number.  A condition on steps.number that no step meets gives no rows, and what builds on it
--- takes that for an answer.  This function says which steps there are.
+-- first and last are steps.number.  A bound that is NULL is none.  A condition on steps.number that no step meets gives
+-- no rows, and what builds on it takes that for an answer.  This function says which steps there are.
 --   id            INTEGER  -  The step, as in steps.
 --   profile_id    INTEGER  -  The profile that the step is of.
 --   number        INTEGER  -  Number of the step.
@@ -11,7 +11,7 @@
 -- parameters: profile, first, last
 -- Cost: one pass over the steps.  Example: SELECT count(*) FROM _step_range('*', 0, 9);
 SELECT id AS id, profile_id AS profile_id, number AS number, ops_recorded AS ops_recorded
-FROM temp.steps(:profile) WHERE number BETWEEN :first AND :last
+FROM temp.steps(:profile) WHERE (:first IS NULL OR number >= :first) AND (:last IS NULL OR number <= :last)
 UNION ALL
 SELECT raise_error(
     CASE WHEN :first > :last THEN format('the range of steps is reversed: %s to %s', quote(:first), quote(:last))
@@ -20,4 +20,4 @@ SELECT raise_error(
       ELSE format('; it has steps from %d to %d', min(number), max(number)) END),
   NULL, NULL, NULL
 FROM temp.steps(:profile)
-HAVING total(number BETWEEN :first AND :last) = 0
+HAVING total((:first IS NULL OR number >= :first) AND (:last IS NULL OR number <= :last)) = 0

@@ -34,5 +34,5 @@ distributed.json|SELECT rank, step_count, step_ns, computation_ns, overlap_ns, c
 gloo.json|SELECT rank, step_count, step_ns, computation_ns, overlap_ns, communication_ns, other_ns, collective_count, bytes FROM tb_distributed_summary
 .|SELECT * FROM op_diff('*links.json', '*waits.json')
 .|SELECT * FROM kernel_diff('*links.json', '*waits.json')
-.|SELECT * FROM op_diff_steps('*links.json', 3, 3, '*waits.json', 1, 1)
-.|SELECT * FROM kernel_diff_steps('*links.json', 3, 3, '*waits.json', 1, 9)
+.|SELECT * FROM op_diff('*links.json', '*waits.json', 3, 3, 1, 1)
+.|SELECT * FROM kernel_diff('*links.json', '*waits.json', 3, 3, 1, 9)
