@@ -11,6 +11,7 @@
 #ifndef TFPROF_HASH_INDEX_H
 #define TFPROF_HASH_INDEX_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,12 +34,14 @@ static inline uint64_t hash_index_places(uint64_t items) {
 /* The place of what is asked for, or the free one where it belongs. `is_it(context, number)`: whether an item is it. */
 static inline uint32_t *hash_index_place(const struct hash_index *index, uint64_t hash,
                                          bool (*is_it)(const void *context, uint32_t number), const void *context) {
+  assert(index->places && !(index->mask & (index->mask + 1)));
   uint64_t at = hash & index->mask;
   while (index->places[at] && !is_it(context, index->places[at] - 1)) at = (at + 1) & index->mask;
   return &index->places[at];
 }
 /* An item that is not there yet. */
 static inline void hash_index_put(struct hash_index *index, uint64_t hash, uint32_t number) {
+  assert(index->places && !(index->mask & (index->mask + 1)));
   uint64_t at = hash & index->mask;
   while (index->places[at]) at = (at + 1) & index->mask;
   index->places[at] = number + 1;

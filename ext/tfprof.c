@@ -211,7 +211,6 @@ static int add_effects(struct connection *connection) {
 static int register_all(struct connection *connection, char **message) {
   connection->functions = all_functions;
   int result = open_from_environment(connection, message);
-  if (!result) result = connection_publish(connection);
   if (!result) result = register_functions(connection, false);
   if (!result) result = table_module_register(connection);
   if (!result) result = listing_register(connection);
@@ -219,6 +218,7 @@ static int register_all(struct connection *connection, char **message) {
   if (!result) result = view_function_register(connection);
   if (!result) result = findings_register(connection);
   if (!result) result = timeline_table_register(connection);
+  if (!result) result = connection_publish(connection); /* last: what failed half-way is not found */
   if (result && !*message) *message = sqlite3_mprintf("tfprof: %s", sqlite3_errstr(result));
   return result;
 }

@@ -75,7 +75,8 @@ function shownColumns(columns, rows) {
     .filter(
       (i) =>
         !hidden.test(columns[i]) &&
-        (rows.length === 0 || rows.some((row) => row[i] !== null && !(row[i] === 0 && /_error(_|$)/.test(columns[i])))),
+        (rows.length === 0 ||
+          rows.some((row) => row[i] !== null && !(row[i] === 0 && /(^|_)error(_|$)/.test(columns[i])))),
     );
   return shown.length ? shown : columns.map((column, i) => i);
 }

@@ -34,7 +34,10 @@ export function unitOf(column) {
   if (/(^|_)bytes$/.test(column)) return 'bytes';
   if (/(^|_)ratio$/.test(column)) return 'ratio';
   if (column.endsWith('_ms')) return 'ms';
-  if (column === 'id' || /_id$|^(number|rank|pid|tid|stream|line|offset|cell|iterator|address)$/.test(column))
+  if (
+    column === 'id' ||
+    /_id$|^(collective_)?number$|^(rank|pid|tid|stream|line|offset|cell|iterator|address)$/.test(column)
+  )
     return 'id';
   if (/^(is|has|uses)_|_eligible$|^complete$/.test(column)) return 'flag';
   return 'plain';

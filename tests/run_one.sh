@@ -46,7 +46,7 @@ esac
 cat "$log"
 [ "$status" -eq 77 ] || exit "$status"
 reason=$(tail -n 1 "$log")
-if [ -n "${CI:-}" ] && printf '%s' "$reason" | grep -qiE 'torch|apsw|numpy|framework|clang|less'; then
+if [ -n "${CI:-}" ] && printf '%s' "$reason" | grep -qiE 'torch|apsw|numpy|framework|clang|less|mandoc'; then
   echo "may not be left out in CI"
   exit 1
 fi

@@ -18,7 +18,7 @@ python_packages=(python3 python3-venv ca-certificates)
 # python3-dev: torch.compile builds what includes Python.h; chromium shows the page of `tfprof report`.
 # shellcheck disable=SC2034  # used by tests/run.sh
 test_packages=(clang clang-tidy less libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev
-  libjemalloc2 chromium ninja-build)
+  libjemalloc2 chromium ninja-build mandoc groff-base)
 
 # The exact release of PyTorch that captures are compared with.
 pytorch_release=2.13.0

@@ -39,11 +39,13 @@ static uint32_t *place_of_key(const struct groups *groups, const int64_t *key) {
 
 static bool grow_groups(struct groups *groups) {
   uint64_t places = groups->index.places ? (groups->index.mask + 1) * 2 : 1024;
+  uint32_t *larger = scratch_allocate_zeroed(places, sizeof *larger);
+  if (!larger) return false;
   scratch_free(groups->index.places);
-  groups->index = (struct hash_index){scratch_allocate_zeroed(places, sizeof *groups->index.places), places - 1};
-  for (uint32_t i = 0; groups->index.places && i < groups->count; i++)
+  groups->index = (struct hash_index){larger, places - 1};
+  for (uint32_t i = 0; i < groups->count; i++)
     hash_index_put(&groups->index, hash_of_key(groups->keys + (size_t)i * groups->width, groups->width), i);
-  return groups->index.places;
+  return true;
 }
 
 /* The number of a key that is new or was not foreseen; NO_ROW: no memory. */

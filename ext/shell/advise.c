@@ -64,7 +64,10 @@ static bool fail_checkers(const char *name, size_t length) {
   return false;
 }
 
+/* TensorFlow's four; all where this build has no part that knows them. */
 static void choose_first(struct advising *advising) {
+  if (!*the_part()->first_checks) return;
+  advising->has_choice = true;
   for (int i = 0; i < advising->check_count; i++) advising->is_chosen[i] = is_first_check(advising->checks[i]);
 }
 
@@ -154,7 +157,7 @@ static bool choose_compat(struct advising *advising, const char *value) {
   snprintf(change->name, LONGEST_NAME, "compat");
   change->value = is_on;
   if (advising->has_checkers) return true;
-  advising->has_choice = is_on;
+  advising->has_choice = false;
   if (is_on) choose_first(advising);
   return true;
 }
@@ -244,10 +247,7 @@ enum session_result advise_run(struct session *session, const char *line) {
   list_checks(&advising);
   if (!advising.connection) return SESSION_ERROR;
   advising.is_old = the_part()->asks_old_advice(session);
-  if (settings_get(advising.connection, "compat", 0) != 0 || advising.is_old) {
-    advising.has_choice = true;
-    choose_first(&advising);
-  }
+  if (settings_get(advising.connection, "compat", 0) != 0 || advising.is_old) choose_first(&advising);
   if (!take_words(&advising, the_part()->advise_words(session)) || !take_words(&advising, line)) return SESSION_ERROR;
   if (advising.has_choice && the_part()->choice_setting) change(&advising, the_part()->choice_setting, "1");
   enum session_result result;

@@ -154,8 +154,8 @@ enum { OWN_OPTIONS = sizeof own_options / sizeof own_options[0] };
 static bool asks_for_command(char **argv, const char *command) {
   size_t length = strlen(command);
   for (int i = 1; argv[i]; i++) {
-    bool is_word = !argv[i][length] || strchr(" \t\n;", argv[i][length]);
-    if (strncasecmp(argv[i], command, length) == 0 && is_word) return true;
+    if (strncasecmp(argv[i], command, length) != 0) continue;
+    if (!argv[i][length] || strchr(" \t\n;", argv[i][length])) return true;
   }
   return false;
 }

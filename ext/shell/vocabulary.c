@@ -40,9 +40,11 @@ void vocabulary_add_query(struct vocabulary *vocabulary, sqlite3 *db, const char
   add_query(vocabulary, db, sql, NULL);
 }
 
-static void add_tables(struct vocabulary *vocabulary, sqlite3 *db) {
+/* Those that are offered; `are_all`: helpers and old names of views, too, which a text may mention. */
+static void add_tables(struct vocabulary *vocabulary, sqlite3 *db, bool are_all) {
   add_query(vocabulary, db, "SELECT name FROM tfprof_tables", NULL);
-  add_query(vocabulary, db, "SELECT name FROM tfprof_views WHERE section NOT IN ('helpers', 'old')", NULL);
+  add_query(vocabulary, db, are_all ? "SELECT name FROM tfprof_views"
+                                    : "SELECT name FROM tfprof_views WHERE section NOT IN ('helpers', 'old')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view') "
             "AND name NOT IN (SELECT name FROM tfprof_views)", NULL);
@@ -70,7 +72,7 @@ static bool is_table(const struct vocabulary *tables, const char *word, size_t l
 ** it are `AS alias` or `alias`. Strings and comments are not told apart: a word too many does no harm. */
 static void add_mentioned_columns(struct vocabulary *vocabulary, sqlite3 *db, const char *sql, const char *alias) {
   struct vocabulary tables = {0};
-  add_tables(&tables, db);
+  add_tables(&tables, db, true);
   vocabulary_sort(&tables);
   for (const char *at = sql; *at;) {
     size_t length = 0;
@@ -99,7 +101,8 @@ static void add_mentioned_columns(struct vocabulary *vocabulary, sqlite3 *db, co
 }
 
 static void add_all_columns(struct vocabulary *vocabulary, sqlite3 *db) {
-  add_query(vocabulary, db, "SELECT DISTINCT column_name FROM tfprof_columns", NULL);
+  add_query(vocabulary, db, "SELECT DISTINCT column_name FROM tfprof_columns "
+            "WHERE table_name NOT IN (SELECT name FROM tfprof_views WHERE section = 'old')", NULL);
 }
 
 void vocabulary_add(struct vocabulary *vocabulary, sqlite3 *db, unsigned kinds, const char *sql, const char *table) {
@@ -115,11 +118,12 @@ void vocabulary_add(struct vocabulary *vocabulary, sqlite3 *db, unsigned kinds, 
       if (sqlite3_keyword_name(i, &word, &length) == SQLITE_OK) add_word(vocabulary, word, (size_t)length);
     }
   }
-  if (kinds & WORD_TABLE) add_tables(vocabulary, db);
+  if (kinds & WORD_TABLE) add_tables(vocabulary, db, false);
   if (kinds & WORD_FUNCTION) {
     /* Operators that are functions inside (->>) are no words. */
     add_query(vocabulary, db, "SELECT DISTINCT name || '(' FROM pragma_function_list WHERE name GLOB '[a-z]*'", NULL);
-    add_query(vocabulary, db, "SELECT name || '(' FROM tfprof_functions WHERE kind = 'table'", NULL);
+    add_query(vocabulary, db, "SELECT name || '(' FROM tfprof_functions WHERE kind = 'table' AND name NOT GLOB '_*'",
+              NULL);
   }
   if (kinds & WORD_COLUMN) {
     size_t before = vocabulary->count;

@@ -68,7 +68,7 @@ int connection_begin_parts(struct connection *connection, const struct table_par
   connection->parts = parts;
   int result = SQLITE_OK;
   for (size_t i = 0; parts[i] && !result; i++) {
-    assert(i < MAXIMUM_PARTS);
+    assert(i < MOST_BUILD_PARTS);
     result = parts[i]->begin(connection, &connection->part_data[i]);
   }
   return result;

@@ -13,14 +13,14 @@
 
 #include "store/store.h"
 
-enum { MAXIMUM_PARTS = 4 };
+enum { MOST_BUILD_PARTS = 4 };
 
 struct connection {
   unsigned references;
   sqlite3 *db;
   struct store *store;
   const struct table_part *const *parts; /* all of this build, ends at NULL: vtab/table_part.h; NULL: none yet */
-  void *part_data[MAXIMUM_PARTS];        /* what each of them keeps */
+  void *part_data[MOST_BUILD_PARTS];        /* what each of them keeps */
   struct setting *settings;              /* vtab/settings.h */
   struct drawn_steps *drawn_steps;       /* vtab/drawn_steps.h */
   const struct function_spec *const *functions; /* all that tfprof.c registers, ends at NULL: vtab/function_spec.h */

@@ -192,7 +192,7 @@ static void add_view(struct connection *connection, struct listing_rows *rows, c
   char *trouble = is_tried ? stored_view_trouble(connection, select, &is_broken) : NULL;
   const char *kind = select->parameters && !select->successor ? "function" : select->kind;
   if (!trouble && select->successor && is_tried)
-    trouble = sqlite3_mprintf("is called %s now; this name goes with version 0.3", select->successor);
+    trouble = sqlite3_mprintf("is called %s now. This name goes with version 0.3", select->successor);
   listing_add_text(rows, select->name);
   listing_add_text(rows, is_broken ? "broken" : kind);
   listing_add_text(rows, select->title);

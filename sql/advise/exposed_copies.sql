@@ -1,9 +1,9 @@
 -- Advice: devices that copy while they could compute.
 --
 -- For each profile the time of the measured steps (_measured_steps) in which copies went on and no kernel did
--- (step_segments), by direction; not of TPUs, whose infeeds are input (recommendations).  Only time counts that the end
--- of a copy ended: where a kernel begins while a copy goes on beside it, it was not the copy that it waited for.  How
--- copies hold up the host is pageable_copies', blocking_copies' and device_waits'.
+-- (step_segments), by direction; not of TPUs, whose infeeds are input (xprof_recommendations).  Only time counts that
+-- the end of a copy ended: where a kernel begins while a copy goes on beside it, it was not the copy that it waited
+-- for.  How copies hold up the host is pageable_copies', blocking_copies' and device_waits'.
 -- Thresholds: 2 % of the step time; a warning from 10 % on.
 -- What it would save: that time.
 -- Columns: those of every check, see docs/checks.md.  Cost: one pass over step_segments, and over transfers.

@@ -1,7 +1,7 @@
 -- Advice: a rank that the others wait for, on which host it runs, and what it does while they wait.
 --
 -- For each rank of a run of several the mean share of a step for which the others waited for it in collectives, as the
--- view stragglers has it: none of their clocks is needed for that.  Only ranks are told that are at least half as late
+-- view late_ranks has it: none of their clocks is needed for that.  Only ranks are told that are at least half as late
 -- as the latest of their run, and that are the latest in more steps than chance would have it (of n ranks one in n, and
 -- two and a half standard deviations more).  Where none is, but steps wait for one rank after the other for a tenth of
 -- their time, that is told of the run, as information: nobody is to blame.  What a late rank does meanwhile is what it
@@ -14,7 +14,7 @@
 -- What it would save: its delay beyond that of the ranks that are not told; where it has more ops to run or more to
 -- compute, what is gained when that is spread over all ranks, which is less; in steps that were not compared as in
 -- those that were.
--- Columns: those of every check, see docs/checks.md.  Cost: those of stragglers and step_op_time; where a rank is late
+-- Columns: those of every check, see docs/checks.md.  Cost: those of late_ranks and step_op_time; where a rank is late
 -- because of its ops one pass over ops, and where there are devices that of tb_distributed_summary.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'stragglers';
 WITH parts AS ( -- of a step, on average

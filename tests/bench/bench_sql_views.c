@@ -142,8 +142,9 @@ static void measure_joins(sqlite3 *db, struct sums *sums) {
 /* The views, or the checks. */
 static void measure_views(sqlite3 *db, bool checks, double limit, struct sums *sums) {
   sqlite3_stmt *names;
-  if (sqlite3_prepare_v2(db, "SELECT name, kind FROM tfprof_views WHERE (kind = 'check') = ?1 ORDER BY 1", -1, &names,
-                         NULL))
+  static const char wanted[] =
+      "SELECT name, kind FROM tfprof_views WHERE (kind = 'check') = ?1 AND kind <> 'old' ORDER BY 1";
+  if (sqlite3_prepare_v2(db, wanted, -1, &names, NULL))
     fail(db, "tfprof_views");
   sqlite3_bind_int(names, 1, checks);
   while (sqlite3_step(names) == SQLITE_ROW) {
@@ -152,7 +153,6 @@ static void measure_views(sqlite3 *db, bool checks, double limit, struct sums *s
     const char *kind = (const char *)sqlite3_column_text(names, 1);
     if (!is_chosen("VIEWS", name)) continue;
     const char *arguments = strcmp(kind, "function") != 0     ? ""
-                            : strstr(name, "_steps")          ? "('*', 1, 2, '*', 3, 4)"
                             : strcmp(name, "_step_range") == 0 ? "('*', 1, 2)"
                                                               : "('*', '*')";
     snprintf(sql, sizeof sql, "SELECT * FROM %s%s", name, arguments);

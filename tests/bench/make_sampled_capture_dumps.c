@@ -1,5 +1,5 @@
 /* make_sampled_capture_dumps: writes dumps of made-up programs, once with the ops of every step and many times with
-** those of the steps that the recorder would have chosen, for tests of what is said of all steps (sampled_steps).
+** those of the steps that the recorder would have chosen, for tests of what is said of all steps (_sampled_steps).
 **
 **   make_sampled_capture_dumps DIRECTORY PROGRAM FIRST COUNT
 **

@@ -108,6 +108,9 @@ def test_documented(engine):
         os.chdir(directory)
         try:
             connection = engine()
+            old = "|".join(name for name, in connection.values("SELECT name FROM tfprof_views WHERE kind = 'old'"))
+            stale = [one for one in found if re.search(rf"\b(?:FROM|JOIN) (?:temp\.)?(?:{old})\b", one[1])]
+            assert len(old) > 400 and not stale, stale
             for path in ("run", "before", "after", "step.xplane.pb"):
                 connection.values(f"SELECT tfprof_open('{path}')")
             errors = [(where, statement, error) for where, statement in found

@@ -29,7 +29,9 @@ fi
 [ -f "$(dirname "$library")/python/sitecustomize.py" ] || fail "the Python hooks are missing"
 [ -f "$(dirname "$library")/python/tfprof.py" ] || fail "the module tfprof is missing"
 [ -f "$(dirname "$library")/libtfprof_preload.so" ] || fail "libtfprof_preload.so is missing"
-[ -f "$prefix/share/man/man1/tfprof.1" ] || fail "the manual is missing"
+for page in tfprof tfprof-capture; do
+  [ -f "$prefix/share/man/man1/$page.1" ] || fail "the manual of $page is missing"
+done
 [ -f "$prefix/share/tfprof/sql/views/ops/op_summary.sql" ] || fail "share/tfprof/sql is missing"
 
 [ -n "$(find "$prefix" -name LICENSE)" ] && [ -n "$(find "$prefix" -name NOTICE)" ] ||

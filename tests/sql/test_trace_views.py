@@ -524,7 +524,7 @@ def test_without_calls(engine):
         events.append(copy(begin + 500, 4000, 9, 10 * number + 9, bytes=4096, **ids))
         events.append(launch(begin + 100, 50, 10 * number + 9, "cudaMemcpyAsync"))
     views = ("hta_temporal_breakdown", "hta_communication_overlap", "hta_kernel_type_breakdown", "hta_kernel_breakdown",
-             "memory_bandwidth", "hta_frequent_sequences")
+             "hta_memory_bandwidth", "hta_frequent_sequences")
     calls = ("SELECT op, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL "
              "FROM hta_op_kernels")
     whole, stripped, kernels = (

@@ -8,6 +8,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import CommandLine, make_dump, run_tests
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
 DUMPS = {
     "nothing": [],
@@ -48,11 +49,16 @@ def test_old_names(engine):
     listed = connection.values(
         "SELECT name, parameters, message, sql LIKE '%WHERE %' FROM tfprof_views WHERE section = 'old'")
     names = {name for name, _, _, _ in views(connection)}
+    with open(os.path.join(ROOT, "sql", "old_names"), encoding="utf-8") as file:
+        words = [line.split() for line in file if not line.startswith("#")]
+    renamed = {name: {word.split("=")[0] for word in rest if re.fullmatch(r"\w+=\w+", word)} for name, *rest in words}
     assert len(listed) > 40 and not names & {name for name, _, _, _ in listed}
     for name, parameters, message, are_parts in listed:
-        told = re.fullmatch(r"is called (\w+) now; this name goes with version [\d.]+", message)
+        told = re.fullmatch(r"is called (\w+) now\. This name goes with version [\d.]+", message)
         assert told and told[1] in names, (name, message)
         if not parameters:
+            assert renamed.get(name, set()) <= {column for column, in connection.values(
+                f"SELECT name FROM pragma_table_info('{name}')")}, name
             rows, now = (connection.values(f"SELECT * FROM temp.{view}") for view in (name, told[1]))
             assert rows == now or are_parts and set(rows) <= set(now), (name, rows, now)
 
@@ -93,7 +99,7 @@ def test_every_view_can_be_read(engine):
         has_steps = connection.values(f"SELECT count(*) FROM steps WHERE {measured}") != [(0,)]
         for name, _, parameters, _ in views(connection):
             bounds = {"first": "-9e18", "last": "9e18"}
-            values = [bounds.get(parameter.split("_")[-1], "'*'") for parameter in (parameters or "").split(", ")]
+            values = [bounds.get(parameter.split("_")[-1], "'*'") for parameter in re.findall(r"\w+", parameters or "")]
             arguments = f"({', '.join(values)})" if parameters else ""
             rows, error = connection.query(f"SELECT * FROM temp.{name}{arguments}")
             needs_steps = not has_steps and "last" in str(parameters)

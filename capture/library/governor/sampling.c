@@ -234,7 +234,7 @@ static void forget_events(void) {
 
 /* ---- Visits. */
 
-/* With the lock, at the end of a step or within one. By their numbers no steps are chosen: these change where something
+/* With the lock, at the end of a step or within one. No steps are chosen by their numbers: these change where something
 ** else is found to end them. */
 static void open_visit(uint64_t ticks, bool is_within) {
   if (!gate_move(GATE_WOKEN, GATE_RECORDING)) return;

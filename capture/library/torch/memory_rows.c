@@ -281,7 +281,7 @@ static void give_live(struct recorder *recorder, int of_pool, uint64_t order, in
   }
 }
 
-static void settle_memory(struct recorder *recorder) {
+static void give_all_live(struct recorder *recorder) {
   give_live(recorder, -1, UINT64_MAX, INT64_MAX);
   rows.has_left_out = false;
 }
@@ -391,7 +391,7 @@ static void add_change(struct recorder *recorder, const struct memory_item *item
   if (item->head.kind == ITEM_OUT_OF_MEMORY) event.op_name = op_rows_name(thread, (uint32_t)item->address);
   bool is_left_out =
       rows.is_thinned && item->head.kind == ITEM_MEMORY && (item->head.scope & MEMORY_WITHOUT_OPS) != 0;
-  if (rows.has_left_out && !is_left_out) settle_memory(recorder);
+  if (rows.has_left_out && !is_left_out) give_all_live(recorder);
   bool is_added = pool_of(&event) < POOL_MAXIMUM && (item->bytes < 0 ? add_release(recorder, &event)
                                                                      : add_allocation(recorder, &event, is_left_out));
   rows.unresolved += !is_added;
@@ -444,7 +444,7 @@ uint64_t memory_rows_drain(struct recorder *recorder, uint64_t limit) {
   (void)limit;
   follow_governor(recorder);
   if (has_grown()) {
-    settle_memory(recorder);
+    give_all_live(recorder);
     recorder->is_urgent = true;
   }
   return 0;

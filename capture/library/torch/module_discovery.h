@@ -14,8 +14,8 @@
 **
 ** A module that nobody has found in time (an op threw, its thread could not wait) is looked for among the objects that
 ** Python's garbage collector knows (module_search.h), some 10 ms in a program with PyTorch: after the first times at
-** most a hundredth of the time is spent on that, and less and less while nothing is found.  Unless the main thread has
-** just come, it has its name from then on.
+** most a hundredth of the time is spent on that, and less and less while nothing is found.  What is found gets its name
+** when the main thread has just come, or when it is found a second time.
 */
 #ifndef TFPROF_CAPTURE_MODULE_DISCOVERY_H
 #define TFPROF_CAPTURE_MODULE_DISCOVERY_H

@@ -69,11 +69,12 @@ static inline bool is_it(const void *context, uint32_t number) {
 
 static bool grow_index(struct counting *c) {
   uint64_t places = c->index.places ? (c->index.mask + 1) * 2 : 1024;
+  uint32_t *larger = scratch_allocate_zeroed(places, sizeof *larger);
+  if (!larger) return false;
   scratch_free(c->index.places);
-  c->index = (struct hash_index){scratch_allocate_zeroed(places, sizeof *c->index.places), places - 1};
-  for (uint32_t i = 0; c->index.places && i < c->combination_count; i++)
-    hash_index_put(&c->index, hash_of(&c->combinations[i]), i);
-  return c->index.places;
+  c->index = (struct hash_index){larger, places - 1};
+  for (uint32_t i = 0; i < c->combination_count; i++) hash_index_put(&c->index, hash_of(&c->combinations[i]), i);
+  return true;
 }
 
 static struct flops_text flops_text_of_id(const struct counting *c, string_id id) {

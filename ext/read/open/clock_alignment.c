@@ -14,7 +14,7 @@
 ** What does not happen at the same time is never brought together: windows of one rank, restarts of it, runs that only
 ** a pattern names together.  So a rank is compared only with others, clocks are taken to be off by LARGEST_OFFSET at
 ** most, and where several profiles have one rank, with what of the reference rank is the closest in time.  A rank whose
-** clock would have to be off by more is told; pod_steps and stragglers compare it with none.
+** clock would have to be off by more is told; xprof_pod_steps and late_ranks compare it with none.
 **
 ** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
 ** 10 us): else the clocks agree as far as can be told, but may be off by the offset besides.  Only traces of PyTorch

@@ -1,11 +1,11 @@
 -- Common steps: the steps that all hosts of a run went through together, as long as the slowest of them took.
 --
--- One row for each pod_step of pod_steps, in runs that have several hosts, where it is warm-up on none of them.  Steps
--- of XPlane files all count, as XProf counts them.  Such a step ends for all hosts with the slowest one.
--- step_statistics and overview count these for all hosts of a run.  XProf and the profiler of TensorFlow take the time
--- of several hosts so, and the parts of the time from one of the hosts.
+-- One row for each pod_step of xprof_pod_steps, in runs that have several hosts, where it is warm-up on none of them.
+-- Steps of XPlane files all count, as XProf counts them.  Such a step ends for all hosts with the slowest one.
+-- xprof_step_statistics and overview count these for all hosts of a run.  XProf and the profiler of TensorFlow take the
+-- time of several hosts so, and the parts of the time from one of the hosts.
 --   run_id              INTEGER  -   The run, as in runs.
---   pod_step            INTEGER  -   Number of the step, as in pod_steps.
+--   pod_step            INTEGER  -   Number of the step, as in xprof_pod_steps.
 --   dur_ns              INTEGER  ns  Time that the slowest host took for the whole step, whatever was recorded of it.
 --   slowest_profile_id  INTEGER  -   The profile of that host, as in profiles.
 --   min_dur_ns          INTEGER  ns  Time that the fastest host took.

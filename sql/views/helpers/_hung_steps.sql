@@ -6,7 +6,7 @@
 --   step_id     INTEGER  -   The step, as in steps.
 --   noticed_ns  INTEGER  ns  When the process was found hanging.
 -- Cost: linear in the steps of processes that hung.  Next to nothing without hangs.
--- Example: SELECT number, dur_ns FROM steps WHERE id IN (SELECT step_id FROM hung_steps);
+-- Example: SELECT number, dur_ns FROM steps WHERE id IN (SELECT step_id FROM _hung_steps);
 SELECT
   steps.profile_id AS profile_id,
   steps.id AS step_id,

@@ -10,7 +10,7 @@
 --   weight      REAL     -   Number of steps that it stands for: steps.sample_weight, and 1 where ops were recorded in
 --                            no step.
 -- Cost: linear in steps.  One pass over device_activities where there are none.
--- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM measured_steps GROUP BY 1;
+-- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM _measured_steps GROUP BY 1;
 WITH with_ops AS (
   SELECT profile_id FROM temp.steps WHERE ops_recorded = 1
 ), spans AS (

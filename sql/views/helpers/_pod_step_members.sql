@@ -11,7 +11,7 @@
 --   position    INTEGER  -  Place of the step among those of its host, from 0.
 --   pod_step    INTEGER  -  Number of the steps that were taken together, from 0.  NULL where a host that was recorded
 --                           at the time has no such step, and where no other host of several was recorded then.
--- pod_steps and _common_steps tell more of them.
+-- xprof_pod_steps and _common_steps tell more of them.
 -- Cost: a sort of the steps for each host.
 -- Example: SELECT pod_step, count(*) FROM _pod_step_members GROUP BY pod_step;
 WITH placed AS MATERIALIZED ( -- the steps of each host in their order, on a time that hosts share

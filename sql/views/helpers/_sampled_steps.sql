@@ -27,7 +27,7 @@
 --                                  recording leave in doubt.  0 where weights are not calibrated.
 --   unseen_ratio   REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share
 --                                  of all time.
--- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM sampled_steps ORDER BY weight DESC LIMIT 5;
+-- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM _sampled_steps ORDER BY weight DESC LIMIT 5;
 WITH totals AS MATERIALIZED (
   SELECT steps.profile_id AS profile_id, min(rank) AS rank, count(*) FILTER (WHERE sample_weight > 0) AS row_count,
     sum(sample_weight) AS step_count,

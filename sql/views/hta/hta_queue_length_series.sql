@@ -1,7 +1,7 @@
 -- Queues of streams over time: the length after each launch and each start.
 --
--- One row for each event of each stream.  It is the time series of queue_length, which says what counts.  Steps without
--- recorded launches (_thinned_steps) have no events.
+-- One row for each event of each stream.  It is the time series of hta_queue_length, which says what counts.  Steps
+-- without recorded launches (_thinned_steps) have no events.
 --   profile_id    INTEGER  -  The profile: a process or rank.
 --   rank          INTEGER  -  Rank of the process.  NULL where it is unknown.
 --   stream        INTEGER  -  Number of the stream on its device.

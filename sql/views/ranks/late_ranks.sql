@@ -7,9 +7,9 @@
 -- operations in which every rank waits for every other: all_reduce, all_gather, reduce_scatter, all_to_all and barrier.
 -- Such a mark begins when the operation is queued, and counts from the end of those that were queued before.  The same
 -- collective on two ranks is that of the same name and place within the step of the same number, on ranks that were
--- recorded together (_process_windows.session_id), as in pod_steps.  Where kernels were recorded only in some steps,
--- these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which has
--- no row here.)
+-- recorded together (_process_windows.session_id), as in xprof_pod_steps.  Where kernels were recorded only in some
+-- steps, these are compared.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank,
+-- which has no row here.)
 --   profile_id  INTEGER  -      The profile: a process or rank.  Where profiles have no ranks, such as those of
 --                               profiler servers, _process_names says which is which.
 --   host        TEXT     -      Host that it ran on.
@@ -23,7 +23,7 @@
 --                               That is how much later its last rank came than its ranks on average.  All ranks of a
 --                               run have the same.
 -- Cost: a sort of communication kernels and of collectives on hosts.
--- Example: SELECT rank, count, metric FROM stragglers;
+-- Example: SELECT rank, count, metric FROM late_ranks;
 WITH on_hosts AS (
   SELECT collectives.profile_id AS profile_id, collectives.step_id AS step_id, collectives.name AS name,
     collectives.id AS id, collectives.start_ns AS start_ns, collectives.end_ns AS end_ns,
@@ -42,7 +42,7 @@ WITH on_hosts AS (
   FROM on_hosts
   WHERE operation GLOB '*allreduce*' OR operation GLOB '*allgather*' OR operation GLOB '*reducescatter*'
     OR operation GLOB '*alltoall*' OR operation GLOB '*barrier*'
-), jobs AS MATERIALIZED ( -- what was not recorded together is compared with nothing, as in pod_steps
+), jobs AS MATERIALIZED ( -- what was not recorded together is compared with nothing, as in xprof_pod_steps
   SELECT profile_id, session_id AS job FROM temp._process_windows
 ), numbered AS (
   SELECT exchanges.profile_id AS profile_id, jobs.job AS job, exchanges.step_id AS step_id,

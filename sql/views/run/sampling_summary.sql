@@ -13,7 +13,7 @@
 --   unseen_ratio    REAL     ratio  Time by which unrecorded steps are longer than the longest recorded one, as a share
 --                                   of all time.
 --   note            TEXT     -      Why no errors are stated (they are NULL).  NULL where they are stated.
--- Cost: that of sampled_steps.  Example: SELECT recorded_count, step_count FROM sampling_summary;
+-- Cost: that of _sampled_steps.  Example: SELECT recorded_count, step_count FROM sampling_summary;
 SELECT
   profile_id AS profile_id,
   max(rank) AS rank,

@@ -54,7 +54,7 @@ WITH members AS MATERIALIZED (
   SELECT run_id, profile_id, host, rank, member_id FROM temp._process_groups
 ), weighed AS MATERIALIZED (
   SELECT * FROM temp._weighed_steps WHERE is_measured = 1
-), parts AS ( -- as step_statistics has them: of a step its share, of the time in which it is known
+), parts AS ( -- as xprof_step_statistics has them: of a step its share, of the time in which it is known
   SELECT members.run_id AS run_id, members.profile_id AS profile_id,
     sum(device_compute_ns * device_weight)
       / nullif(sum(iif(device_compute_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_compute,

@@ -28,7 +28,7 @@
 -- The parts are those of _step_parts, and differ from those of XProf in what that view says.  In XProf the copies
 -- and fills of GPUs are device compute, and the newest versions leave out all of the host where there is a device.
 -- Cost: that of _step_parts and of _pod_step_members.
--- Example: SELECT pod_step, host, dur_ns, bottleneck, behind_ns FROM pod_steps;
+-- Example: SELECT pod_step, host, dur_ns, bottleneck, behind_ns FROM xprof_pod_steps;
 WITH sides AS ( -- of each step where it belongs, and its parts: grouped, since a join has no index before SQLite 3.41
   SELECT step_id, run_id, pod_step, position, NULL AS profile_id, NULL AS host, NULL AS rank, NULL AS number,
     NULL AS name, NULL AS dur_ns, NULL AS device_compute_ns, NULL AS device_to_device_ns,

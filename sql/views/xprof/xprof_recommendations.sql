@@ -21,16 +21,16 @@
 --   look_at     TEXT     -  The views that tell more.
 -- Thresholds are those of the TensorFlow 2 Profiler.  It counts copies of GPUs as device compute, so that it never
 -- finds a program output-bound on a GPU, and eager ops only where there is one.
--- Cost: that of xprof_overview, one pass over ops.  Example: SELECT topic, level, statement FROM recommendations;
+-- Cost: that of xprof_overview, one pass over ops.  Example: SELECT topic, level, statement FROM xprof_recommendations;
 WITH topics(position, topic, threshold, high, look_at) AS (
-  VALUES (1, 'input', 0.05, 0.20, 'input_summary, input_op_stats, input_bottleneck'),
+  VALUES (1, 'input', 0.05, 0.20, 'input_summary, xprof_input_op_stats, input_bottleneck'),
     (2, 'output', 0.05, 0.20, 'transfer_summary'),
-    (3, 'kernel_launch', 0.03, 0.15, 'kernel_launch_stats, xprof_step_breakdown'),
+    (3, 'kernel_launch', 0.03, 0.15, 'hta_kernel_launch_stats, xprof_step_breakdown'),
     (4, 'other', 0.03, 0.15, 'xprof_step_breakdown, gap_causes'),
-    (5, 'device_collectives', 0.03, 0.15, 'collective_summary, communication_overlap'),
-    (6, 'precision', 0.10, NULL, 'precision_breakdown, top_device_ops'),
+    (5, 'device_collectives', 0.03, 0.15, 'collective_summary, hta_communication_overlap'),
+    (6, 'precision', 0.10, NULL, 'precision_breakdown, xprof_top_device_ops'),
     (7, 'tf_function', 0.20, NULL, 'ops'),
-    (8, 'eager', 0.10, NULL, 'op_stats')
+    (8, 'eager', 0.10, NULL, 'xprof_op_stats')
 ), functions AS MATERIALIZED (
   SELECT profile_id, thread_id, name, start_ns, end_ns, dur_ns,
     json_extract(attributes, '$.tf_function_call') GLOB 'traced-*'
