@@ -24,7 +24,7 @@ UNUSED = {
 OPS = {"op_summary", "xprof_op_stats", "eager_calls", "tb_operator_memory", "tb_operator_summary",
        "xprof_top_device_ops", "xprof_kernel_stats", "roofline", "hta_frequent_sequences", "hta_op_kernels",
        "kernel_by_op", "memory_breakdown", "memory_by_op", "memory_failures", "sync_summary", "op_diff"}
-KERNELS = {"kernel_summary", "occupancy_summary", "kernel_by_op", "xprof_kernel_stats", "roofline", "kernel_diff",
+KERNELS = {"kernel_summary", "kernel_by_op", "xprof_kernel_stats", "roofline", "kernel_diff",
            "hta_kernel_breakdown", "hta_kernel_launch_stats", "sync_summary"}
 
 

@@ -446,7 +446,7 @@ def test_sample_error(engine):
 
 ESTIMATES = (
     ("kernel_summary", "kernel", "sum_ns", "sum_error_ns"), ("kernel_by_op", "kernel", "sum_ns", "sum_error_ns"),
-    ("xprof_kernel_stats", "grid", "sum_ns", "sum_error_ns"), ("occupancy_summary", "kernel", "sum_ns", "sum_error_ns"),
+    ("xprof_kernel_stats", "grid", "sum_ns", "sum_error_ns"),
     ("transfer_summary", "direction", "sum_ns", "sum_error_ns"), ("precision_breakdown", "precision", "sum_ns",
                                                                 "sum_error_ns"),
     ("collective_summary", "name", "sum_ns", "sum_error_ns"), ("thread_summary", "thread", "kernel_ns",

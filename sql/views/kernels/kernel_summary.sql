@@ -1,8 +1,8 @@
--- Time by kernel: what each kernel name costs on the devices.
+-- Time by kernel: what each kernel name costs on the devices, and how much of them it leaves unused.
 --
 -- One row for each profile, device and kernel name.  Kernels that a warm-up step launched are left out, kernels
--- launched outside of any step count.  Where kernels were recorded only in some steps, all except min_ns, max_ns and
--- uses_tensor_core is weighed (sample_weight).
+-- launched outside of any step count.  Where kernels were recorded only in some steps, all except min_ns, max_ns,
+-- uses_tensor_core, registers_per_thread and shared_bytes is weighed (sample_weight).
 --   profile_id                 INTEGER  -      The profile: a process or rank.
 --   rank                       INTEGER  -      Rank of the process.  NULL where it is unknown.
 --   device_id                  INTEGER  -      The device, as in devices.
@@ -25,21 +25,36 @@
 --                                              does not tell.
 --   blocks_per_multiprocessor  REAL     -      Mean number of blocks for each multiprocessor of the device, weighed by
 --                                              the durations.  NULL where it is not known.
---   occupancy_ratio            REAL     ratio  Mean share of the warp slots of the device that it filled, weighed by
---                                              the durations.  NULL where it is not known.
+--   occupancy_ratio            REAL     ratio  Mean share of the warp slots of the device that it filled, as the source
+--                                              estimates it, weighed by the durations.  NULL where it is not known.
+--   unused_ns                  INTEGER  ns     Time sum_ns times the part of the device that it did not fill.  NULL
+--                                              where occupancy_ratio is not known.
+--   threads_per_block          REAL     -      Mean size of a block.  NULL where it is not known.
+--   registers_per_thread       INTEGER  -      Most registers for a thread that a launch uses, which may limit
+--                                              occupancy.  NULL where it is not known.
+--   shared_bytes               INTEGER  bytes  Most shared memory for a block that a launch uses, which may limit
+--                                              occupancy.  NULL where it is not known.
 -- Cost: linear in kernel_totals and step_activity_totals, once these are made.
--- Example: SELECT kernel, count, sum_ns FROM kernel_summary LIMIT 10;
+-- Example: SELECT kernel, count, sum_ns, occupancy_ratio FROM kernel_summary ORDER BY unused_ns DESC LIMIT 10;
 WITH in_steps AS (
   SELECT activity_total_id AS id, sum(sample_weight) AS step_count FROM temp.step_activity_totals
   WHERE is_measured = 1 AND step_id IS NOT NULL GROUP BY activity_total_id
 ), parts AS (
-  SELECT profile_id, device_id, name, kind, sampled_step_id, sample_weight AS weight, count, 1.0 * sum_ns AS sum_ns,
-    min_ns, max_ns, launch_delay_ns, delayed_count, iif(ops_recorded IS NULL, 0, count) AS in_steps, 0 AS with_steps,
-    uses_tensor_core, blocks_per_multiprocessor, blocks_known_ns, occupancy_ratio, occupancy_known_ns
-  FROM temp.kernel_totals WHERE is_measured = 1
+  SELECT totals.profile_id AS profile_id, totals.device_id AS device_id, totals.name AS name, totals.kind AS kind,
+    totals.sampled_step_id AS sampled_step_id, totals.sample_weight AS weight, totals.count AS count,
+    1.0 * totals.sum_ns AS sum_ns, totals.min_ns AS min_ns, totals.max_ns AS max_ns,
+    totals.launch_delay_ns AS launch_delay_ns, totals.delayed_count AS delayed_count,
+    iif(totals.ops_recorded IS NULL, 0, totals.count) AS in_steps, 0 AS with_steps,
+    totals.uses_tensor_core AS uses_tensor_core, totals.blocks_per_multiprocessor AS blocks_per_multiprocessor,
+    blocks_known_ns, totals.occupancy_ratio AS occupancy_ratio, occupancy_known_ns,
+    1.0 * block_x * block_y * block_z AS threads, registers_per_thread,
+    iif(coalesce(static_shared_bytes, dynamic_shared_bytes) IS NULL, NULL,
+      coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0)) AS shared_bytes
+  FROM temp.kernel_totals AS totals LEFT JOIN temp.kernels AS first ON first.id = totals.kernel_id
+  WHERE totals.is_measured = 1
   UNION ALL
   SELECT profile_id, device_id, name, NULL, NULL, 1.0, 0, 0.0, NULL, NULL, NULL, 0, 0, in_steps.step_count, NULL, NULL,
-    NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL
   FROM in_steps CROSS JOIN temp.activity_totals AS totals ON totals.id = in_steps.id
   WHERE kind IN ('compute', 'communication')
 ), sums AS (
@@ -51,7 +66,9 @@ WITH in_steps AS (
     sum(blocks_per_multiprocessor * blocks_known_ns * weight) / nullif(total(blocks_known_ns * weight), 0)
       AS blocks_per_multiprocessor,
     sum(occupancy_ratio * occupancy_known_ns * weight) / nullif(total(occupancy_known_ns * weight), 0)
-      AS occupancy_ratio
+      AS occupancy_ratio,
+    sum(threads * count * weight) / nullif(sum(iif(threads IS NULL, 0, count) * weight), 0) AS threads_per_block,
+    max(registers_per_thread) AS registers_per_thread, max(shared_bytes) AS shared_bytes
   FROM parts GROUP BY profile_id, device_id, name
 )
 SELECT
@@ -72,7 +89,11 @@ SELECT
   sums.per_step_count AS per_step_count,
   sums.uses_tensor_core AS uses_tensor_core,
   sums.blocks_per_multiprocessor AS blocks_per_multiprocessor,
-  sums.occupancy_ratio AS occupancy_ratio
+  sums.occupancy_ratio AS occupancy_ratio,
+  CAST(sums.sum_ns * (1 - sums.occupancy_ratio) AS INTEGER) AS unused_ns,
+  sums.threads_per_block AS threads_per_block,
+  sums.registers_per_thread AS registers_per_thread,
+  sums.shared_bytes AS shared_bytes
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id

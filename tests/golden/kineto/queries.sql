@@ -17,7 +17,7 @@ waits.json|SELECT span_ns, busy_ns, utilization_ratio, kernel_count FROM device_
 links.json|SELECT name, count, mean, max FROM hta_memory_bandwidth
 links.json|SELECT op, kernel_sequence, count, launch_delay_ns, kernel_delay_ns FROM hta_op_kernels
 links.json|SELECT op, count, host_self_ns, host_sum_ns, device_self_ns, device_sum_ns FROM tb_operator_summary
-links.json|SELECT kernel, count, sum_ns FROM occupancy_summary
+old_2021.json|SELECT kernel, count, sum_ns, unused_ns, threads_per_block, registers_per_thread, shared_bytes FROM kernel_summary ORDER BY unused_ns DESC, kernel
 collectives.json|SELECT name, process_group, group_size, dtype, bytes, count, sum_ns FROM collective_summary
 collectives.json|SELECT communication_ns, overlap_ns, overlap_ratio FROM hta_communication_overlap
 old_2021.json|SELECT kernel_type, kernel, count, sum_ns FROM hta_kernel_breakdown
