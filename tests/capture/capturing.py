@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import bounded  # noqa: E402
 import scratch  # noqa: E402,F401  (temporary files go where they are removed)
 from asking import query  # noqa: E402,F401
+from parts import is_of_build  # noqa: E402
 
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "..", "build")
 PYTHON = os.environ.get("TFPROF_PYTHON") or sys.executable
@@ -179,7 +180,8 @@ def main(names):
     """Runs the functions of the file that are called test_..., or those that the command line names."""
     need_torch()
     for name, test in sorted(names.items()):
-        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
+        is_asked = name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:])
+        if is_asked and is_of_build(name, names):
             test()
     if left_out:
         skip("left out: " + "; ".join(left_out))

@@ -8,6 +8,7 @@ import subprocess
 
 import capturing
 
+NEEDS_CLASSIC = {"test_workers"}  # tests/parts.py
 TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--rdzv-backend", "c10d"]
 TORCHRUN += ["--rdzv-endpoint", "localhost:0"]
 SHELL = os.path.join(capturing.BUILD, "tfprof")

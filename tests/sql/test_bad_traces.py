@@ -18,6 +18,7 @@ import zlib
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import BUILD, run_tests
 
+NEEDS_CLASSIC = {"test_not_utf8_elsewhere"}  # tests/parts.py
 MEGABYTE = 1 << 20
 OP = '{"ph":"X","cat":"cpu_op","name":"%s","pid":1,"tid":1,"ts":%d,"dur":1,"args":{%s}}'
 COUNTS = ("SELECT (SELECT count(*) FROM ops), (SELECT group_concat(name, ' ') FROM (SELECT name FROM ops ORDER BY id "

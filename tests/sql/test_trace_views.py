@@ -16,6 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import Newest, asked_before, in_child, plans_do, run_tests
 from made_traces import (FIXTURES, SHARED, answers, apart, asker, check_busy, copy, kernel, launch, opened, span)
 
+NEEDS_CLASSIC = {"test_modules_beside_events", "test_names_of_nodes"}  # tests/parts.py
+
 
 def test_order_once(_engine):
     """The rows come in the same order whichever way SQLite goes through the tables; by

@@ -8,6 +8,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from asking import check, column, query, rows, run_tests
 from xplane_files import Ref, event, line, plane, space, written
 
+NEEDS_CLASSIC = {"test_dearest_ops"}  # tests/parts.py
+
 
 def test_execution_modes(directory):
     """By the nearest call around an op that tells it; stages of the input pipeline have none."""
