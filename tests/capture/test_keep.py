@@ -214,7 +214,8 @@ def test_window(folder):
         # A second is kept, whole slots of half a second: no more than the machine lets the writer thread be late.
         assert all(1 <= span < 20 for span in spans), spans
         assert sizes[-1] < 2 * sizes[0] + 64, sizes
-        for options, said in ((("--steps", "3"), "it keeps its last seconds"), (("--write", "--for", "2s"), "without")):
+        for options, said in ((("--steps", "3"), "it keeps its last seconds"),
+                              (("--write", "--for", "2s"), "It goes with no")):
             answer = ask("--attach", str(process), *options)
             assert answer.returncode and said in answer.stderr, answer
     program.communicate(timeout=PATIENCE)

@@ -191,8 +191,8 @@ def test_optimizers():
                     path,
                     """SELECT (SELECT text FROM run_summary WHERE title = 'time'), group_concat(text, ', ') FROM (
                     SELECT printf('%s %.0f %%', name, 100 * part / sum(part) OVER ()) AS text FROM (
-                    SELECT 'host' AS name, total(op_ns) AS part FROM step_op_time UNION ALL
-                    SELECT 'other', total(outside_ns) FROM step_op_time) ORDER BY part DESC)""",
+                    SELECT 'host' AS name, total(op_ns * sample_weight) AS part FROM step_op_time UNION ALL
+                    SELECT 'other', total(outside_ns * sample_weight) FROM step_op_time) ORDER BY part DESC)""",
                 )
                 assert line.startswith(shares), (line, shares)
             counts = query(path, """SELECT phase, step_count, (SELECT count(*) FROM steps WHERE NOT is_warmup) AS steps
