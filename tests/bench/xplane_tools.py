@@ -19,7 +19,7 @@ import figures
 
 # view of tfprof, tool of XProf, command of xprof-rs
 VIEWS = (
-    ("overview", "overview_page", "get_overview"),
+    ("xprof_overview", "overview_page", "get_overview"),
     ("xprof_op_stats", "framework_op_stats", None),
     ("xprof_kernel_stats", "kernel_stats", "get_kernel_stats"),
     ("memory_summary", "memory_profile", "get_memory_profile"),

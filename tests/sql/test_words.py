@@ -94,6 +94,40 @@ def of_xplane(folder):
     return path
 
 
+def of_compiling(folder):
+    """The first two steps of a file compile: they are warm-up, and their time is in no share."""
+    us, main, pool = 1_000_000, [], []
+    for i in range(12):
+        begin = 1000 * i
+        main.append(event("train", begin * us, 900 * us, _r=1, step_num=i))
+        if i < 2:
+            main.append(event("backend_compile_and_load", (begin + 10) * us, (800 - 200 * i) * us))
+            pool.append(event("PjRtCpuClient::Compile", (begin + 20) * us, (700 - 200 * i) * us))
+        else:
+            main.append(event("IteratorGetNext:IteratorGetNext", (begin + 100) * us, 300 * us, _ipl_stage_id=1,
+                              _ipl_stage_name=Ref("Next"), _ipl_stage_cat=Ref("preprocessing")))
+    path = os.path.join(folder, "compiling.xplane.pb")
+    with open(path, "wb") as file:
+        file.write(space(plane("/host:CPU", [line(1, "python", main), line(2, "tf_XLAEigen", pool)])))
+    return path
+
+
+def of_recorded_loader(folder):
+    """A loader without workers calls 200 ops a step, and to record each takes 2 us: that is no waiting for input."""
+    start = 1_700_000_000_000_000_000
+    ops, costs = ["=\tops\tname\tcategory\tthread_id\tstart_ns\tdur_ns"], ["=\tcounters\tname\ttime_ns\tvalue"]
+    costs += [f"{name}\t{start}\t{value}" for name, value in (
+        ("capture_ops_interval", 1), ("capture_ops_recorded", 1), ("capture_op_cost", 2000))]
+    for step in range(30):
+        at = start + step * 1_000_000
+        ops += [f"tfprof.step#{step}\tuser\t0\t{at}\t1000000", f"{LOADING}\tuser\t0\t{at + 1000}\t900000"]
+        ops += [f"aten::stack\top\t0\t{at + 2000 + 4400 * i}\t2000" for i in range(200)]
+    path = os.path.join(folder, "loader.tfprof")
+    subprocess.run([os.path.join(BUILD, "tests", "make_dump_of_rows"), path], check=True, encoding="utf-8",
+                   input="\n".join(["=\tthreads\tkind\tname", "host\tmain"] + ops + costs) + "\n")
+    return path
+
+
 def recorded(folder):
     """A recording of a loop with a slow loader, ops in some of its steps: what recording takes is in no word."""
     path = os.path.join(folder, "run")
@@ -227,6 +261,13 @@ def test_made(folder):
     (theirs,) = query(run, "SELECT * FROM xprof_overview")
     same([figures["input"]], 200 / 900, "input of the file", 1e-6)
     same([theirs["input_ratio"]], 300 / 900, "input as XProf counts it", 1e-6)
+
+    figures = said(of_compiling(folder))
+    same([figures["input"]], 300 / 900, "input without steps that compile", 1e-6)
+    check(figures["host"], 0, "host without steps that compile")
+
+    figures = said(of_recorded_loader(folder))
+    same([figures["input"], figures["data loader"]], 500 / 600, "input without what recording took", 1e-6)
 
 
 def test_recorded(folder):

@@ -27,7 +27,7 @@
 WITH parts AS (
   SELECT profile_id, name, category, count, self_ns FROM temp.xprof_input_op_stats WHERE profile_id IS NOT NULL
   UNION ALL
-  SELECT profile_id, NULL, 'wait', 1, input_ns FROM temp.input_steps
+  SELECT profile_id, NULL, 'wait', weight, input_ns * weight FROM temp.input_steps
 ), sides AS (
   SELECT parts.*,
     profile_id IN (SELECT id FROM temp.profiles(:a)) AS is_a, profile_id IN (SELECT id FROM temp.profiles(:b)) AS is_b

@@ -2,8 +2,8 @@
 --
 -- One row for each pod_step of xprof_pod_steps, in runs that have several hosts, where it is warm-up on none of them.
 -- Steps of XPlane files all count, as XProf counts them.  Such a step ends for all hosts with the slowest one.
--- xprof_step_statistics and overview count these for all hosts of a run.  XProf and the profiler of TensorFlow take the
--- time of several hosts so, and the parts of the time from one of the hosts.
+-- xprof_step_statistics and xprof_overview count these for all hosts of a run.  XProf and the profiler of TensorFlow
+-- take the time of several hosts so, and the parts of the time from one of the hosts.
 --   run_id              INTEGER  -   The run, as in runs.
 --   pod_step            INTEGER  -   Number of the step, as in xprof_pod_steps.
 --   dur_ns              INTEGER  ns  Time that the slowest host took for the whole step, whatever was recorded of it.

@@ -1,8 +1,8 @@
 -- Sums over steps: what the measured steps of each profile went to, in the parts of step_breakdown.
 --
--- One row for each profile with measured steps (_weighed_steps).  Sums are weighed, so that steps with recorded
--- work speak for the others.  A part divided by the time in which it is known is its share of the step time.
--- run_summary and overview are made of these sums.
+-- One row for each profile with measured steps (no warm-up, also of XPlane files).  Sums are weighed, so that steps
+-- with recorded work speak for the others.  A part divided by the time in which it is known is its share of the step
+-- time.  run_summary and overview are made of these sums.
 --   profile_id        INTEGER  -   The profile: a process or rank.
 --   device_known_ns   REAL     ns  Time of the steps in which kernels, copies, communication and launching are known.
 --   loader_known_ns   REAL     ns  Time of the steps in which loading data is known.
@@ -14,7 +14,7 @@
 --   data_loader_ns    REAL     ns  Time of loading data.
 --   host_ns           REAL     ns  Time of ops and of compiling on the host.
 --   other_ns          REAL     ns  Time outside of all these.
--- Not weighed: loader_known_ns.  Loading is known in every step.
+-- Not weighed: loader_known_ns.  Loading is known in every step, but for windows of TensorFlow (loader_weight).
 -- Cost: that of step_breakdown.
 -- Example: SELECT profile_id, kernel_ns / device_known_ns FROM _step_sums;
 SELECT
@@ -30,6 +30,6 @@ SELECT
   sum((host_compute_ns + compile_ns + other_ns - outside_ns) * host_weight) AS host_ns,
   sum(outside_ns * host_weight) AS other_ns
 FROM temp._weighed_steps
-WHERE is_measured = 1
+WHERE is_measured = 1 AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
 GROUP BY profile_id
 ORDER BY profile_id

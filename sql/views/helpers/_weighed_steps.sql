@@ -2,8 +2,8 @@
 --
 -- One row for each step of _step_parts.  Those count that are measured: no warm-up, and every step of XPlane files, as
 -- XProf counts them.  The columns are the parts of _step_parts that are added up over steps.  Only dur_ns,
--- host_compute_ns, other_ns, marks_ns and outside_ns differ from it, by what recording took.  A part is NULL where it
--- is not known there.
+-- input_ns, data_loader_ns, host_compute_ns, other_ns, marks_ns and outside_ns differ from it, by what recording took.
+-- A part is NULL where it is not known there.
 --   profile_id             INTEGER  -   The profile: a process or rank.
 --   step_id                INTEGER  -   The step, as in steps.
 --   is_measured            INTEGER  -   1 where the step counts, 0 for warm-up.
@@ -37,44 +37,51 @@
 WITH in_ops AS MATERIALIZED (
   SELECT step_id, op_recording_ns FROM temp.host_steps
   WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE recording_ns > 0)
+), in_loading AS MATERIALIZED (
+  SELECT step_id, thread_id, cost_ns FROM temp._loading_costs
 ), cuts AS (
   SELECT cut.*, steps.sample_weight AS host_weight, coalesce(in_ops.op_recording_ns, 0) AS op_cost_ns,
     coalesce(steps.recording_ns, 0) AS cost_ns, profiles.is_xplane AND profiles.origin = 'tfprof' AS is_in_windows,
     has_framework(profiles.framework, 'tensorflow') AND NOT has_framework(profiles.framework, 'pytorch')
-      AS is_of_tensorflow, steps.is_warmup = 0 OR profiles.origin = 'xplane' AS is_measured
+      AS is_of_tensorflow, steps.is_warmup = 0 OR profiles.origin = 'xplane' AS is_measured,
+    coalesce(min(in_loading.cost_ns, steps.recording_ns, cut.data_loader_ns, cut.input_ns), 0) AS in_loader_ns
   FROM temp._step_parts AS cut
   JOIN temp.steps AS steps ON steps.id = cut.step_id
   JOIN temp.profiles AS profiles ON profiles.id = cut.profile_id
   LEFT JOIN in_ops ON in_ops.step_id = cut.step_id
+  LEFT JOIN in_loading ON in_loading.step_id = cut.step_id AND in_loading.thread_id = steps.thread_id
 ), outside AS ( -- what was paid between ops; devices may have been busy meanwhile, for which the time counts then
-  SELECT cuts.*, min(cost_ns - op_cost_ns, other_ns) AS other_cost_ns FROM cuts
+  SELECT cuts.*, min(max(cost_ns - max(op_cost_ns, in_loader_ns), 0), other_ns) AS other_cost_ns FROM cuts
 ), costs AS ( -- in ops, and in what is around them where that counts as the host's, as the program's own ranges do
-  SELECT outside.*, min(cost_ns - other_cost_ns, host_compute_ns) AS compute_cost_ns FROM outside
+  SELECT outside.*, min(cost_ns - in_loader_ns - other_cost_ns, host_compute_ns) AS compute_cost_ns FROM outside
 ), nets AS (
-  SELECT costs.*, host_compute_ns - compute_cost_ns AS net_compute_ns, other_ns - other_cost_ns AS net_other_ns
+  SELECT costs.*, host_compute_ns - compute_cost_ns AS net_compute_ns, other_ns - other_cost_ns AS net_other_ns,
+    -- what is left was paid in ops that loading data called, too
+    coalesce(min(max(cost_ns - other_cost_ns - compute_cost_ns, in_loader_ns), data_loader_ns, input_ns), 0)
+      AS loader_cost_ns
   FROM costs
 )
 SELECT
   cut.profile_id AS profile_id,
   cut.step_id AS step_id,
   cut.is_measured AS is_measured,
-  cut.dur_ns - coalesce(cut.compute_cost_ns + cut.other_cost_ns, 0) AS dur_ns,
+  cut.dur_ns - coalesce(cut.compute_cost_ns + cut.other_cost_ns, 0) - cut.loader_cost_ns AS dur_ns,
   cut.device_compute_ns AS device_compute_ns,
   cut.device_to_device_ns AS device_to_device_ns,
   cut.device_collectives_ns AS device_collectives_ns,
   cut.net_compute_ns AS host_compute_ns,
   cut.kernel_launch_ns AS kernel_launch_ns,
-  cut.input_ns AS input_ns,
+  cut.input_ns - cut.loader_cost_ns AS input_ns,
   cut.output_ns AS output_ns,
   cut.compile_ns AS compile_ns,
   cut.net_other_ns AS other_ns,
   cut.kernel_ns AS kernel_ns,
   cut.memcpy_ns AS memcpy_ns,
   cut.memset_ns AS memset_ns,
-  cut.data_loader_ns AS data_loader_ns,
+  cut.data_loader_ns - cut.loader_cost_ns AS data_loader_ns,
   max(cut.marks_ns - cut.compute_cost_ns, 0) AS marks_ns,
-  min(max(cut.outside_ns - max(cut.cost_ns - cut.op_cost_ns, 0), 0), cut.net_other_ns + cut.net_compute_ns)
-    AS outside_ns,
+  min(max(cut.outside_ns - max(cut.cost_ns - max(cut.op_cost_ns, cut.in_loader_ns), 0), 0),
+    cut.net_other_ns + cut.net_compute_ns) AS outside_ns,
   coalesce(cut.host_weight, 1.0) AS host_weight,
   coalesce(thinned.weight, iif(cut.is_in_windows, cut.host_weight, NULL), 1.0) AS device_weight,
   coalesce(iif(cut.is_in_windows AND cut.is_of_tensorflow, cut.host_weight, NULL), 1.0) AS loader_weight

@@ -2,7 +2,9 @@
 --
 -- One row for each process but the workers of others, and one more for all hosts of a run that has several.  That row
 -- has ALL_HOSTS for host and NULL for profile_id and rank.  Steps are the measured ones (no warm-up).  The ratios from
--- kernel_ratio to other_ratio are shares of the time of these steps, in the parts of step_breakdown.  They add up to 1.
+-- kernel_ratio to other_ratio are shares of the time of these steps, in the parts of step_breakdown.  They add up to 1,
+-- in recordings of the ops of some steps nearly.  The row for all hosts is of all steps of all hosts.  A host without
+-- known input counts as one that waited for none.
 -- What the words mean: docs/words.md.  The overviews of XProf and of the PyTorch TensorBoard plugin draw the lines
 -- elsewhere: xprof_overview and tb_overview equal theirs.
 --   profile_id           INTEGER  -      The profile: a process or rank.  NULL in the row for all hosts.

@@ -25,8 +25,8 @@
 --                                             copies to devices.
 --   output_ratio              REAL     ratio  Share of the step time that went to output: copies from devices.
 --   compile_ratio             REAL     ratio  Share of the step time in which the host compiled.
---   other_ratio               REAL     ratio  Share of the step time outside of ops, as other_ratio of overview has
---                                             it.  All other time, as XProf counts it, is without marks_ratio.
+--   other_ratio               REAL     ratio  All other time, as XProf counts it: share of the step time in which
+--                                             nothing recorded went on.
 --   idle_ratio                REAL     ratio  Idle time as XProf counts it: share of the step time that is no input,
 --                                             output, device compute or collective.
 --   memcpy_ratio              REAL     ratio  Share of the step time in copies, which the profiler of TensorFlow takes
@@ -41,9 +41,6 @@
 --   device_op_ratio           REAL     ratio  Share of calls of ops on devices in those on hosts and devices.
 --   host_eager_ratio          REAL     ratio  Share of the time in which an op runs that TensorFlow runs it eagerly,
 --                                             without waiting for input.  NULL for other frameworks.
---   marks_ratio               REAL     ratio  Share of the step time in marks of the program, modules and Python
---                                             frames while no op ran, a part of other_ratio.  The profiler of
---                                             TensorFlow takes it for host compute, in its verdict too.
 -- The profiler of TensorFlow takes copies of GPUs for device compute, and of 32 bits.  It takes bfloat16 for 32 bits,
 -- and eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
 -- More: xprof_step_statistics, xprof_top_device_ops, run_environment, xprof_recommendations, diagnostics.
@@ -62,9 +59,8 @@ WITH members AS MATERIALIZED (
       / nullif(sum(iif(device_to_device_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_to_device,
     sum(device_collectives_ns * device_weight)
       / nullif(sum(iif(device_collectives_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS device_collectives,
-    sum((host_compute_ns + other_ns - outside_ns) * host_weight)
+    sum(host_compute_ns * host_weight)
       / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS host_compute,
-    sum(marks_ns * host_weight) / nullif(sum(iif(host_compute_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS marks,
     sum(kernel_launch_ns * device_weight)
       / nullif(sum(iif(kernel_launch_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS kernel_launch,
     sum(input_ns * device_weight) / nullif(sum(iif(input_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS input,
@@ -72,7 +68,6 @@ WITH members AS MATERIALIZED (
     sum(compile_ns * device_weight)
       / nullif(sum(iif(compile_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS compile,
     sum(other_ns * host_weight) / nullif(sum(iif(other_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS other,
-    sum(outside_ns * host_weight) / nullif(sum(iif(other_ns IS NULL, NULL, dur_ns * host_weight)), 0) AS outside,
     sum(memcpy_ns * device_weight) / nullif(sum(iif(memcpy_ns IS NULL, NULL, dur_ns * device_weight)), 0) AS memcpy,
     sum(data_loader_ns * loader_weight)
       / nullif(sum(iif(data_loader_ns IS NULL, NULL, dur_ns * loader_weight)), 0) AS data_loader
@@ -176,7 +171,7 @@ SELECT
   parts.input AS input_ratio,
   parts.output AS output_ratio,
   parts.compile AS compile_ratio,
-  parts.outside AS other_ratio,
+  parts.other AS other_ratio,
   max(0.0, 1 - parts.input - parts.output - parts.device_compute - parts.device_collectives) AS idle_ratio,
   parts.memcpy AS memcpy_ratio,
   parts.data_loader AS data_loader_ratio,
@@ -186,8 +181,7 @@ SELECT
   precisions.half AS half_precision_ratio,
   op_counts.on_host / nullif(op_counts.on_host + op_counts.on_device, 0) AS host_op_ratio,
   op_counts.on_device / nullif(op_counts.on_host + op_counts.on_device, 0) AS device_op_ratio,
-  eager_share.ratio AS host_eager_ratio,
-  min(parts.marks, parts.outside) AS marks_ratio
+  eager_share.ratio AS host_eager_ratio
 FROM shown
 LEFT JOIN parts ON parts.run_id = shown.run_id AND parts.profile_id IS shown.profile_id
 LEFT JOIN step_times ON step_times.run_id = shown.run_id AND step_times.profile_id IS shown.profile_id

@@ -68,11 +68,11 @@ WITH topics(position, topic, threshold, high, look_at) AS (
 ), measured AS (
   SELECT pages.run_id AS run_id, pages.profile_id AS profile_id, pages.host AS host, pages.rank AS rank,
     topics.position AS position, topics.topic AS topic, topics.threshold AS threshold, topics.high AS high,
-    topics.look_at AS look_at, pages.other_ratio - pages.marks_ratio AS other_ratio, pages.verdict AS verdict,
+    topics.look_at AS look_at, pages.other_ratio AS other_ratio, pages.verdict AS verdict,
     names.names AS names,
     with_input.run_id IS NOT NULL AS has_tf_data, keras_alone.run_id IS NOT NULL AS is_keras_alone,
     CASE topics.topic WHEN 'input' THEN pages.input_ratio WHEN 'output' THEN pages.output_ratio
-      WHEN 'kernel_launch' THEN pages.kernel_launch_ratio WHEN 'other' THEN pages.other_ratio - pages.marks_ratio
+      WHEN 'kernel_launch' THEN pages.kernel_launch_ratio WHEN 'other' THEN pages.other_ratio
       WHEN 'device_collectives' THEN pages.device_collectives_ratio WHEN 'precision' THEN pages.half_precision_ratio
       WHEN 'tf_function' THEN function_time.expensive_ns / nullif(function_time.ns, 0)
       WHEN 'eager' THEN pages.host_eager_ratio END AS value
