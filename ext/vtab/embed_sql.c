@@ -404,7 +404,7 @@ static bool take_old_view(struct old_view *view, char *line, const char *path, c
   *view = (struct old_view){.parameter_count = 0};
   char *rows = strstr(line, " WHERE ");
   if (rows) {
-    snprintf(view->rows, sizeof view->rows, "%s", rows + 1);
+    snprintf(view->rows, sizeof view->rows, "%.*s", (int)strcspn(rows + 1, "\n"), rows + 1);
     *rows = 0;
   }
   char *word = strtok(line, " \n"), *now = word ? strtok(NULL, " \n") : NULL;
