@@ -35,7 +35,7 @@ def test_views_are_not_too_deep(engine):
     """Beside other views in one query: SQLite 3.54 takes 1,000 subqueries in all, those of views within views too."""
     connection = engine()
     connection.values("CREATE TEMP VIEW small AS WITH inner AS (SELECT 1) SELECT * FROM inner")
-    beside = "".join(" UNION ALL SELECT 1 FROM small" for _ in range(40))
+    beside = "".join(" UNION ALL SELECT 1 FROM small" for _ in range(36))
     for name, _, parameters, _ in views(connection):
         if not parameters:
             connection.values(f"SELECT (SELECT count(*) FROM (SELECT * FROM temp.{name})){beside} LIMIT 0")

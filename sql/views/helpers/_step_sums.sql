@@ -30,6 +30,6 @@ SELECT
   sum((host_compute_ns + compile_ns + other_ns - outside_ns) * host_weight) AS host_ns,
   sum(outside_ns * host_weight) AS other_ns
 FROM temp._weighed_steps
-WHERE is_measured = 1 AND step_id IN (SELECT id FROM temp.steps WHERE is_warmup = 0)
+WHERE is_warmup = 0
 GROUP BY profile_id
 ORDER BY profile_id

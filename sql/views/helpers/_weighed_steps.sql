@@ -6,7 +6,8 @@
 -- A part is NULL where it is not known there.
 --   profile_id             INTEGER  -   The profile: a process or rank.
 --   step_id                INTEGER  -   The step, as in steps.
---   is_measured            INTEGER  -   1 where the step counts, 0 for warm-up.
+--   is_measured            INTEGER  -   1 where the step counts for XProf: no warm-up, or a step of an XPlane file.
+--   is_warmup              INTEGER  -   1 where the step is warm-up, as in steps.
 --   dur_ns                 INTEGER  ns  Duration of the step, without what recording its ops took.
 --   device_compute_ns      INTEGER  ns  Time in which devices ran kernels or fills.
 --   device_to_device_ns    INTEGER  ns  Time of copies within and between devices.
@@ -37,19 +38,19 @@
 WITH in_ops AS MATERIALIZED (
   SELECT step_id, op_recording_ns FROM temp.host_steps
   WHERE profile_id IN (SELECT profile_id FROM temp.steps WHERE recording_ns > 0)
-), in_loading AS MATERIALIZED (
-  SELECT step_id, thread_id, cost_ns FROM temp._loading_costs
 ), cuts AS (
   SELECT cut.*, steps.sample_weight AS host_weight, coalesce(in_ops.op_recording_ns, 0) AS op_cost_ns,
     coalesce(steps.recording_ns, 0) AS cost_ns, profiles.is_xplane AND profiles.origin = 'tfprof' AS is_in_windows,
     has_framework(profiles.framework, 'tensorflow') AND NOT has_framework(profiles.framework, 'pytorch')
       AS is_of_tensorflow, steps.is_warmup = 0 OR profiles.origin = 'xplane' AS is_measured,
+    steps.is_warmup AS is_early,
     coalesce(min(in_loading.cost_ns, steps.recording_ns, cut.data_loader_ns, cut.input_ns), 0) AS in_loader_ns
   FROM temp._step_parts AS cut
   JOIN temp.steps AS steps ON steps.id = cut.step_id
   JOIN temp.profiles AS profiles ON profiles.id = cut.profile_id
   LEFT JOIN in_ops ON in_ops.step_id = cut.step_id
-  LEFT JOIN in_loading ON in_loading.step_id = cut.step_id AND in_loading.thread_id = steps.thread_id
+  LEFT JOIN temp._loading_costs AS in_loading ON in_loading.step_id = cut.step_id
+    AND in_loading.thread_id = steps.thread_id
 ), outside AS ( -- what was paid between ops; devices may have been busy meanwhile, for which the time counts then
   SELECT cuts.*, min(max(cost_ns - max(op_cost_ns, in_loader_ns), 0), other_ns) AS other_cost_ns FROM cuts
 ), costs AS ( -- in ops, and in what is around them where that counts as the host's, as the program's own ranges do
@@ -65,6 +66,7 @@ SELECT
   cut.profile_id AS profile_id,
   cut.step_id AS step_id,
   cut.is_measured AS is_measured,
+  cut.is_early AS is_warmup,
   cut.dur_ns - coalesce(cut.compute_cost_ns + cut.other_cost_ns, 0) - cut.loader_cost_ns AS dur_ns,
   cut.device_compute_ns AS device_compute_ns,
   cut.device_to_device_ns AS device_to_device_ns,

@@ -27,8 +27,6 @@
 WITH input_time AS (
   SELECT step_id, thread_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS input_ns
   FROM temp.input_events WHERE parent_id IS NULL AND step_id IS NOT NULL GROUP BY step_id, thread_id
-), recorded AS MATERIALIZED (
-  SELECT step_id, thread_id, cost_ns FROM temp._loading_costs
 ), waited AS (
   SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.name AS name,
     coalesce(steps.pace_ns, steps.net_ns) AS dur_ns,
@@ -36,7 +34,7 @@ WITH input_time AS (
     NULL AS copy_ns, NULL AS untold_ns, 1.0 AS weight
   FROM temp.steps AS steps
   LEFT JOIN input_time ON input_time.step_id = steps.id AND input_time.thread_id = steps.thread_id
-  LEFT JOIN recorded ON recorded.step_id = steps.id AND recorded.thread_id = steps.thread_id
+  LEFT JOIN temp._loading_costs AS recorded ON recorded.step_id = steps.id AND recorded.thread_id = steps.thread_id
   WHERE steps.is_warmup = 0
     AND (steps.ops_recorded = 1 OR input_time.step_id IS NOT NULL -- else what it waited for is not known
       OR steps.profile_id NOT IN (SELECT profile_id FROM temp.profiler_windows))
