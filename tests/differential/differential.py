@@ -71,10 +71,8 @@ class Data:
         self.functions = {function.name: function for function in stored_functions()}
         views = self.rows(self.copy, "SELECT name, parameters FROM tfprof_views WHERE kind <> 'old'")
         parameters = {name: self.functions[name].parameters if name in self.functions else [] for name, _ in views}
-        # What reads neither tables nor other views of them has nothing to read in the copy, nor has what reads that;
-        # sample_error() asks the store, which a copy has not.
-        others = ("SELECT name FROM tfprof_views WHERE sql REGEXP "
-                  "'(scope|graph|code|op)_view|temp[.]advise|sample_error' "
+        # What reads neither tables nor other views of them has nothing to read in the copy, nor has what reads that.
+        others = ("SELECT name FROM tfprof_views WHERE sql REGEXP '(scope|graph|code|op)_view|temp[.]advise' "
                   "OR name = 'advise'")
         self.views_of_no_table = {row[0] for row in self.rows(self.copy, others)}
         self.cold, self.warm, self.warm_since = engine(extension=None), engine(extension=None), -1
