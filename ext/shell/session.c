@@ -132,7 +132,14 @@ enum session_result session_refresh(struct session *session, uint64_t *rows) {
 
 /* ---- errors ---- */
 
-/* "no such column: nme" -> the columns that it may have meant. The word is the last of the message. */
+/* Those of the tables that the SQL mentions, where they are not too many to read. */
+static void list_columns(const struct vocabulary *columns) {
+  enum { MOST_LISTED = 40 };
+  if (columns->count == 0 || columns->count > MOST_LISTED) return;
+  for (size_t i = 0; i < columns->count; i++) fprintf(stderr, "%s%s", i ? ", " : "; there are ", columns->words[i]);
+}
+
+/* "no such column: nme" -> the column that it may have meant, or all. The word is the last of the message. */
 static void suggest(struct session *session, const char *message, const char *sql) {
   static const struct {
     const char *beginning;
@@ -150,6 +157,7 @@ static void suggest(struct session *session, const char *message, const char *sq
     vocabulary_add(&vocabulary, session->db, cases[i].kind, sql, NULL);
     const char *nearest = vocabulary_nearest(&vocabulary, word);
     if (nearest) fprintf(stderr, "; did you mean %s?", nearest);
+    else if (cases[i].kind == WORD_COLUMN) list_columns(&vocabulary);
     vocabulary_free(&vocabulary);
   }
 }

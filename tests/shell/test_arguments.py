@@ -289,6 +289,8 @@ def test_error_place():
     status, out, error = tfprof("SELECT 'é😀',\n       nme FROM steps")
     lines = error.split("\n")
     assert lines[0].startswith("error: no such column: nme"), error
+    error = tfprof("SELECT name FROM op_summary WHERE name = 1")[2]  # it is called op since 0.2
+    assert error.startswith("error: no such column: name; there are profile_id, rank, op, category, "), error
     assert lines[1].index("nme") == lines[2].index("^"), error
 
 
