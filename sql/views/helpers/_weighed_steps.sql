@@ -43,7 +43,7 @@ WITH in_ops AS MATERIALIZED (
     coalesce(steps.recording_ns, 0) AS cost_ns, profiles.is_xplane AND profiles.origin = 'tfprof' AS is_in_windows,
     has_framework(profiles.framework, 'tensorflow') AND NOT has_framework(profiles.framework, 'pytorch')
       AS is_of_tensorflow, steps.is_warmup = 0 OR profiles.origin = 'xplane' AS is_measured,
-    steps.is_warmup AS is_early,
+    steps.is_warmup AS is_warmup,
     coalesce(min(in_loading.cost_ns, steps.recording_ns, cut.data_loader_ns, cut.input_ns), 0) AS in_loader_ns
   FROM temp._step_parts AS cut
   JOIN temp.steps AS steps ON steps.id = cut.step_id
@@ -66,7 +66,7 @@ SELECT
   cut.profile_id AS profile_id,
   cut.step_id AS step_id,
   cut.is_measured AS is_measured,
-  cut.is_early AS is_warmup,
+  cut.is_warmup AS is_warmup,
   cut.dur_ns - coalesce(cut.compute_cost_ns + cut.other_cost_ns, 0) - cut.loader_cost_ns AS dur_ns,
   cut.device_compute_ns AS device_compute_ns,
   cut.device_to_device_ns AS device_to_device_ns,

@@ -16,7 +16,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 import tfprof  # noqa: E402  (a recorded program finds the recorder's copy)
 
 sys.path.pop()
-TEXTS = ("graph_break", "unimplemented", "resumes")  # counters whose keys are messages
+TEXTS = ("graph_break", "unimplemented", "resumes")  # counters of PyTorch by these names: their keys are messages
 programs = {}
 
 
