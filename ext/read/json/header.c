@@ -3,9 +3,9 @@
 ** libkineto writes them before or after the events, depending on its version (output_json.cpp).  What has no column
 ** goes into the profile's attributes; the texts of INFO, WARNING and ERROR arrays become one row of diagnostics each.
 **
-** `tfprofModules` is of tfprof's ProfileContext (capture/python/_tfprof_sources.py), since torch.profiler tells nothing
-** of parameters: the modules of the models and their parameters, each an object with the columns of nodes that it has,
-** `parent_id` the place in the array of a module that comes before.
+** `tfprofModules` is of tfprof's ProfileContext (ext/classic/python/_tfprof_sources.py), since torch.profiler tells
+** nothing of parameters: the modules of the models and their parameters, each an object with the columns of nodes that
+** it has, `parent_id` the place in the array of a module that comes before.
 */
 #include <stdlib.h>
 #include <string.h>
